@@ -1,0 +1,48 @@
+package graph
+
+import "strings"
+
+// While a spec is loaded, the value of a secret variable of env is a marker:
+// it can be joined to other strings, so that a value made from a secret is
+// one too, but it tells nothing. Markers are opened when the program opens
+// its databases and services.
+const (
+	markOpen  = "\x02env."
+	markClose = "\x03"
+)
+
+// Marker stands for the value of the secret variable.
+func Marker(name string) string { return markOpen + name + markClose }
+
+// HasSecret tells whether a secret went into the string.
+func HasSecret(s string) bool { return strings.Contains(s, markOpen) }
+
+// Reveal puts the values of the secrets into the string.
+func Reveal(s string, get func(name string) string) string {
+	return replaceMarkers(s, get)
+}
+
+// Concealed is the string as it may be shown: a secret as env.NAME.
+func Concealed(s string) string {
+	return replaceMarkers(s, func(name string) string { return "env." + name })
+}
+
+func replaceMarkers(s string, get func(string) string) string {
+	if !HasSecret(s) {
+		return s
+	}
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(s, markOpen)
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		name, after, ok := strings.Cut(rest, markClose)
+		if !ok {
+			return b.String()
+		}
+		b.WriteString(get(name))
+		s = after
+	}
+}
