@@ -57,6 +57,16 @@ func (v *View) Present(c *Call, result any) (*Response, error) { panic("presente
 // is shown so that truncation is known; 0: all. ByteLimit likewise.
 func (v *View) RowLimit() int { panic("presenters.RowLimit") }
 
+// ByteLimit is how many bytes of rows the binding may read; 0: all.
+func (v *View) ByteLimit() int64 { panic("presenters.ByteLimit") }
+
+// MaskedReads gives a fault for each path in reads (of a text of an error
+// rule, which sees the names result and item before masking) that the
+// presenter may mask. A nil View masks nothing.
+func (v *View) MaskedReads(t *graph.Text, reads [][]string) graph.Faults {
+	panic("presenters.MaskedReads")
+}
+
 // Response is the answer to one call, ready for the wire.
 type Response struct {
 	Blocks []Content

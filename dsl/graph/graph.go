@@ -374,3 +374,25 @@ type TestCall struct {
 	Args *value.Object
 	Ctx  *TestCtx // nil: the case's
 }
+
+// EnvShape is the type of the name env: the variables that are not secret.
+func (g *Graph) EnvShape() *shape.Shape {
+	s := &shape.Shape{Kind: shape.Struct}
+	for _, v := range g.Env {
+		if !v.Secret {
+			s.Fields = append(s.Fields, &shape.Field{Name: v.Name, Shape: v.Shape, Optional: v.Optional, Description: v.Description})
+		}
+	}
+	return s
+}
+
+// EnvValue is the value of the name env.
+func (g *Graph) EnvValue() *value.Object {
+	o := &value.Object{}
+	for _, v := range g.Env {
+		if !v.Secret {
+			o.Set(v.Name, v.Value)
+		}
+	}
+	return o
+}

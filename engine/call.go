@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/fusion-serve/fusion-serve/dsl/expr"
+	"github.com/fusion-serve/fusion-serve/dsl/value"
+	"github.com/fusion-serve/fusion-serve/engine/bind"
+	"github.com/fusion-serve/fusion-serve/engine/db"
+	"github.com/fusion-serve/fusion-serve/presenters"
+)
+
+// ErrUnknownTool is what Call gives for a name that the caller cannot see; it
+// leaves as JSON-RPC error -32602.
+var ErrUnknownTool = errors.New("unknown tool")
+
+// Call answers tools/call: name is the exposed name (or, from the command
+// line and tests, the dotted one), args the raw JSON of the arguments (empty:
+// none). The only error is ErrUnknownTool, with the response that the command
+// line and tests show; everything else is a response. Call recovers panics.
+func (p *Program) Call(ctx context.Context, c *Caller, name string, args []byte) (resp *presenters.Response, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			resp, err = p.panicked(name, r), nil
+		}
+	}()
+	given, failed := parseArgs(name, args)
+	if failed != nil {
+		return failed, nil
+	}
+	visible := func(tool string) bool { return p.visible(c, tool) }
+	t := p.tools[name]
+	if t == nil || !visible(name) {
+		var dotted string
+		dotted, given, failed = p.views.Route(name, given, visible)
+		if failed != nil {
+			return failed, nil
+		}
+		if t = p.tools[dotted]; t == nil {
+			return presenters.UnknownTool(name), ErrUnknownTool
+		}
+	}
+	return p.answer(ctx, &call{caller: c, tool: t, visible: visible}, given), nil
+}
+
+// call is one call on its way.
+type call struct {
+	caller  *Caller
+	tool    *tool
+	visible func(tool string) bool
+	env     *expr.Env
+	choice  []string // the _select argument
+	args    *value.Object
+}
+
+// parseArgs reads the arguments; none at all are an empty object.
+func parseArgs(name string, raw []byte) (*value.Object, *presenters.Response) {
+	if len(raw) == 0 {
+		return &value.Object{}, nil
+	}
+	v, err := value.Parse(raw)
+	if err == nil {
+		switch v := v.(type) {
+		case nil:
+			return &value.Object{}, nil
+		case *value.Object:
+			return v, nil
+		}
+		err = errors.New("they must be an object")
+	}
+	f := presenters.Failure{
+		Code:       "VALIDATION_ERROR",
+		Message:    fmt.Sprintf("The arguments of %s cannot be read: %s.", name, err),
+		Suggestion: "Send the arguments as one JSON object.",
+		Severity:   "error",
+	}
+	return nil, f.Response()
+}
+
+func (p *Program) answer(ctx context.Context, c *call, given *value.Object) *presenters.Response {
+	t := c.tool
+	if t.graph.Select {
+		c.choice = takeSelect(given)
+	}
+	checked, faults := t.graph.Params.Check(given)
+	if len(faults) > 0 {
+		return presenters.Invalid(t.action, t.graph.Params, faults)
+	}
+	c.args = checked.(*value.Object)
+	c.env = expr.NewEnv()
+	c.env.Set("args", c.args)
+	c.env.Set("ctx", c.caller.ctx())
+	c.env.Set("env", p.env)
+	if d := t.graph.Timeout; d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d)
+		defer cancel()
+	}
+	return p.run(ctx, c)
+}
+
+// takeSelect takes _select out of the arguments. What is no list of texts is
+// ignored (feature P12).
+func takeSelect(args *value.Object) []string {
+	v, ok := args.Get("_select")
+	if !ok {
+		return nil
+	}
+	args.Delete("_select")
+	list, _ := v.([]any)
+	var names []string
+	for _, x := range list {
+		name, ok := x.(string)
+		if !ok {
+			return nil
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// errDeclined makes a binding roll back: the response is made already.
+var errDeclined = errors.New("the answer is an error")
+
+// run runs the binding and makes the response. It is made before a write is
+// committed, so that an error rule or a failed presenter undoes the write.
+func (p *Program) run(ctx context.Context, c *call) *presenters.Response {
+	var resp *presenters.Response
+	accept := func(o *bind.Outcome) error {
+		var ok bool
+		resp, ok = p.outcome(ctx, c, o)
+		if !ok {
+			return errDeclined
+		}
+		return nil
+	}
+	o := c.tool.binding.Run(ctx, func(name string) *db.DB { return p.dbs[name] }, c.env, accept)
+	if resp == nil || o.Err != nil && !errors.Is(o.Err, errDeclined) {
+		resp, _ = p.outcome(ctx, c, o)
+	}
+	return resp
+}
+
+// outcome turns what a binding gave into a response; ok is false if it is an
+// error one.
+func (p *Program) outcome(ctx context.Context, c *call, o *bind.Outcome) (resp *presenters.Response, ok bool) {
+	t := c.tool
+	f, err := t.declared(o, c.env, c.visible)
+	switch {
+	case err != nil:
+		return p.unexpected(c, fmt.Errorf("error rule: %w", err)), false
+	case f != nil:
+		return f.Response(), f.Severity == "warning"
+	case o.Err != nil && ctx.Err() != nil:
+		return t.unanswered(ctx).Response(), false
+	case o.Err != nil:
+		return p.unexpected(c, o.Err), false
+	case o.Result == nil && t.graph.SQL != nil && t.graph.SQL.One:
+		return nothingFound.Response(), false
+	}
+	resp, err = t.view.Present(&presenters.Call{
+		Context: ctx, Env: c.env, Visible: c.visible, Select: c.choice, Total: o.Total, More: o.More,
+	}, o.Result)
+	if err != nil {
+		return p.unexpected(c, fmt.Errorf("presenter: %w", err)), false
+	}
+	return resp, true
+}
+
+// nothingFound answers a `one: true` without a row for which no rule speaks:
+// an agent must not read success.
+var nothingFound = presenters.Failure{Code: "NOT_FOUND", Message: "Nothing found for these arguments.", Severity: "error"}
+
+// unexpected logs the cause under an incident id and answers INTERNAL_ERROR.
+func (p *Program) unexpected(c *call, cause error) *presenters.Response {
+	id := p.incident()
+	p.log.Error("call failed", "incident", id, "tool", c.tool.graph.Name, "cause", p.scrub(c, cause.Error()))
+	return presenters.Internal(c.tool.action, id, c.tool.mayRepeat)
+}
+
+func (p *Program) panicked(name string, r any) *presenters.Response {
+	id := p.incident()
+	p.log.Error("call panicked", "incident", id, "tool", name, "cause", p.scrub(nil, fmt.Sprint(r)), "stack", string(debug.Stack()))
+	action, mayRepeat := presenters.ActionName(name), false
+	if t := p.tools[name]; t != nil {
+		action, mayRepeat = t.action, t.mayRepeat
+	}
+	return presenters.Internal(action, id, mayRepeat)
+}
+
+// scrub takes the values of secrets out of a text for the log: those of the
+// environment and those of parameters marked @secret.
+func (p *Program) scrub(c *call, s string) string {
+	for _, secret := range p.secrets {
+		s = strings.ReplaceAll(s, secret, "[REDACTED]")
+	}
+	if c == nil || c.args == nil {
+		return s
+	}
+	for _, name := range c.tool.secret {
+		if v, ok := c.args.Get(name); ok {
+			if text := string(value.AppendText(nil, v)); text != "" {
+				s = strings.ReplaceAll(s, text, "[REDACTED]")
+			}
+		}
+	}
+	return s
+}

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/fusion-serve/fusion-serve/dsl/graph"
+	"github.com/fusion-serve/fusion-serve/engine/db"
+)
+
+// Options says how to open a program.
+type Options struct {
+	// Env looks up a variable of the environment; nil: os.LookupEnv.
+	Env func(name string) (string, bool)
+	// URL replaces the URL of a database; "" or nil: as the spec says.
+	URL func(database string) string
+	// Fresh runs the init files on every database, a PostgreSQL one too: the
+	// databases of a test.
+	Fresh bool
+	// Log takes what nobody but the operator may read; nil: slog.Default().
+	Log *slog.Logger
+	// Incident makes the id of an unexpected failure; nil: a random one.
+	Incident func() string
+}
+
+// Open puts the secrets in, opens the databases and runs the init files on
+// empty embedded ones. All failures come together. After an error everything
+// is closed again.
+func (p *Program) Open(ctx context.Context, o Options) error {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	p.log, p.incident = o.Log, o.Incident
+	if p.log == nil {
+		p.log = slog.Default()
+	}
+	if p.incident == nil {
+		p.incident = randomIncident
+	}
+	p.dbs = make(map[string]*db.DB, len(p.graph.Databases))
+	secret := p.secretLookup(o.Env)
+	var errs []error
+	for _, d := range p.graph.Databases {
+		if err := p.openDatabase(ctx, d, o, secret); err != nil {
+			errs = append(errs, fmt.Errorf("%s: databases.%s: %s", d.At, d.Name, p.scrub(nil, err.Error())))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return errors.Join(append(errs, p.Close(ctx))...)
+}
+
+// secretLookup gives the values of the secret variables and remembers them,
+// so that no log line holds one.
+func (p *Program) secretLookup(env func(string) (string, bool)) func(string) string {
+	values := map[string]string{}
+	for _, v := range p.graph.Env {
+		if !v.Secret {
+			continue
+		}
+		s, set := env(v.Name)
+		if !set {
+			s, _ = v.Default.(string)
+		}
+		values[v.Name] = s
+		if set && s != "" {
+			p.secrets = append(p.secrets, s)
+		}
+	}
+	return func(name string) string { return values[name] }
+}
+
+func (p *Program) openDatabase(ctx context.Context, d *graph.Database, o Options, secret func(string) string) error {
+	address := ""
+	if o.URL != nil {
+		address = o.URL(d.Name)
+	}
+	if address == "" {
+		address = graph.Reveal(d.URL.S, secret)
+	}
+	p.hideUser(address)
+	opened, err := db.Open(ctx, db.Config{
+		Name: d.Name, URL: address, Pool: d.Pool, Timeout: d.Timeout, Dir: filepath.Dir(d.At.File),
+	})
+	if err != nil {
+		return err
+	}
+	p.dbs[d.Name] = opened
+	if len(d.Init) == 0 || opened.Dialect() != db.SQLite && !o.Fresh {
+		return nil
+	}
+	if !o.Fresh {
+		if empty, err := opened.Empty(ctx); err != nil || !empty {
+			return err
+		}
+	}
+	return runScripts(ctx, opened, d.Init)
+}
+
+// hideUser keeps the password of a URL out of the log, whether the spec marks
+// it or not.
+func (p *Program) hideUser(raw string) {
+	u, err := url.Parse(raw)
+	if err != nil || u.User == nil {
+		return
+	}
+	if password, ok := u.User.Password(); ok && password != "" {
+		p.secrets = append(p.secrets, password)
+	}
+}
+
+// Seed runs more files on a database; for tests.
+func (p *Program) Seed(ctx context.Context, database string, files []graph.File) error {
+	d := p.dbs[database]
+	if d == nil {
+		return fmt.Errorf("there is no database %q", database)
+	}
+	return runScripts(ctx, d, files)
+}
+
+func runScripts(ctx context.Context, d *db.DB, files []graph.File) error {
+	for _, f := range files {
+		sql, err := os.ReadFile(f.Path)
+		if err != nil {
+			return err
+		}
+		if err := d.Script(ctx, string(sql)); err != nil {
+			return fmt.Errorf("running %s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+// Close ends what Open began, waiting for calls in progress until ctx ends.
+func (p *Program) Close(ctx context.Context) error {
+	var errs []error
+	for _, d := range p.dbs {
+		errs = append(errs, d.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// randomIncident is 8 hex digits: short enough to be read out on a telephone.
+func randomIncident() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
+	return hex.EncodeToString(b[:])
+}
