@@ -22,7 +22,13 @@ var ErrUnknownTool = errors.New("unknown tool")
 // line and tests, the dotted one), args the raw JSON of the arguments (empty:
 // none). The only error is ErrUnknownTool, with the response that the command
 // line and tests show; everything else is a response. Call recovers panics.
-func (p *Program) Call(ctx context.Context, c *Caller, name string, args []byte) (resp *presenters.Response, err error) {
+func (p *Program) Call(ctx context.Context, c *Caller, name string, args []byte) (*presenters.Response, error) {
+	return p.Traced(ctx, c, name, args, nil)
+}
+
+// Traced is Call for golden tests: withheld is called with every value that a
+// mask took out of the answer.
+func (p *Program) Traced(ctx context.Context, c *Caller, name string, args []byte, withheld func(v any)) (resp *presenters.Response, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			resp, err = p.panicked(name, r), nil
@@ -44,7 +50,7 @@ func (p *Program) Call(ctx context.Context, c *Caller, name string, args []byte)
 			return presenters.UnknownTool(name), ErrUnknownTool
 		}
 	}
-	return p.answer(ctx, &call{caller: c, tool: t, visible: visible}, given), nil
+	return p.answer(ctx, &call{caller: c, tool: t, visible: visible, withheld: withheld}, given), nil
 }
 
 // call is one call on its way.
@@ -55,6 +61,8 @@ type call struct {
 	env     *expr.Env
 	choice  []string // the _select argument
 	args    *value.Object
+	// withheld is told what masks took out; nil in a served call.
+	withheld func(v any)
 }
 
 // parseArgs reads the arguments; none at all are an empty object.
@@ -164,6 +172,7 @@ func (p *Program) outcome(ctx context.Context, c *call, o *bind.Outcome) (resp *
 	}
 	resp, err = t.view.Present(&presenters.Call{
 		Context: ctx, Env: c.env, Visible: c.visible, Select: c.choice, Total: o.Total, More: o.More,
+		Withheld: c.withheld,
 	}, o.Result)
 	if err != nil {
 		return p.unexpected(c, fmt.Errorf("presenter: %w", err)), false
@@ -209,4 +218,21 @@ func (p *Program) scrub(c *call, s string) string {
 		}
 	}
 	return s
+}
+
+// SecretValues gives what must not stand in the answer to a call: the values
+// of its @secret parameters and of the secret variables of the environment.
+func (p *Program) SecretValues(tool string, args *value.Object) []any {
+	var values []any
+	for _, s := range p.secrets {
+		values = append(values, s)
+	}
+	if t := p.tools[tool]; t != nil {
+		for _, name := range t.secret {
+			if v, ok := args.Get(name); ok {
+				values = append(values, v)
+			}
+		}
+	}
+	return values
 }

@@ -45,7 +45,9 @@ func (p *Program) Open(ctx context.Context, o Options) error {
 		p.incident = randomIncident
 	}
 	p.dbs = make(map[string]*db.DB, len(p.graph.Databases))
-	secret := p.secretLookup(o.Env)
+	p.secrets = nil
+	p.remember(o.Env)
+	secret := Secrets(p.graph, o.Env)
 	var errs []error
 	for _, d := range p.graph.Databases {
 		if err := p.openDatabase(ctx, d, o, secret); err != nil {
@@ -58,24 +60,32 @@ func (p *Program) Open(ctx context.Context, o Options) error {
 	return errors.Join(append(errs, p.Close(ctx))...)
 }
 
-// secretLookup gives the values of the secret variables and remembers them,
-// so that no log line holds one.
-func (p *Program) secretLookup(env func(string) (string, bool)) func(string) string {
-	values := map[string]string{}
+// Secrets gives the values of the secret variables of a spec: from the
+// environment, else the declared default.
+func Secrets(g *graph.Graph, env func(string) (string, bool)) func(name string) string {
+	return func(name string) string {
+		if s, set := env(name); set {
+			return s
+		}
+		for _, v := range g.Env {
+			if v.Name == name && v.HasDefault {
+				s, _ := v.Default.(string)
+				return s
+			}
+		}
+		return ""
+	}
+}
+
+// remember keeps the values of the secret variables that the environment
+// sets, so that no log line holds one. A default stands in the spec: it is no
+// secret.
+func (p *Program) remember(env func(string) (string, bool)) {
 	for _, v := range p.graph.Env {
-		if !v.Secret {
-			continue
-		}
-		s, set := env(v.Name)
-		if !set {
-			s, _ = v.Default.(string)
-		}
-		values[v.Name] = s
-		if set && s != "" {
+		if s, set := env(v.Name); v.Secret && set && s != "" {
 			p.secrets = append(p.secrets, s)
 		}
 	}
-	return func(name string) string { return values[name] }
 }
 
 func (p *Program) openDatabase(ctx context.Context, d *graph.Database, o Options, secret func(string) string) error {
@@ -115,6 +125,14 @@ func (p *Program) hideUser(raw string) {
 	if password, ok := u.User.Password(); ok && password != "" {
 		p.secrets = append(p.secrets, password)
 	}
+}
+
+// Fork gives a program of the same spec that has opened nothing, so that each
+// test case opens its own databases.
+func (p *Program) Fork() *Program {
+	f := *p
+	f.dbs, f.secrets = nil, nil
+	return &f
 }
 
 // Seed runs more files on a database; for tests.

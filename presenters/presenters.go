@@ -43,6 +43,9 @@ type Call struct {
 	Select []string
 	// Total is the number of rows there are, -1 if it is not known.
 	Total int64
+	// Withheld, if set, is called with every value that a mask took out of
+	// the answer: the leak check of golden tests. nil in a served call.
+	Withheld func(v any)
 	// More tells that the binding stopped reading at the limit: there are
 	// more rows than it gave.
 	More bool
@@ -70,6 +73,9 @@ func (v *View) MaskedReads(t *graph.Text, reads [][]string) graph.Faults {
 // Response is the answer to one call, ready for the wire.
 type Response struct {
 	Blocks []Content
+	// Code is the code of an error response, "" on success; it is not
+	// serialised apart from its place in the envelope.
+	Code string
 	// IsError: nil absent, else written.
 	IsError *bool
 	// Structured is structuredContent as JSON, nil: absent. It is the value
