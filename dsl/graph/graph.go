@@ -246,6 +246,9 @@ type Tool struct {
 	Limit        Limit
 	Timeout      time.Duration
 	Annotations  Annotations
+	// Broken says that a fault took away the binding or the parameters: it has
+	// been told, and compiling this tool would only tell it again.
+	Broken bool
 }
 
 // Icon is an MCP icon.

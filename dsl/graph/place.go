@@ -95,7 +95,14 @@ type Text struct {
 
 // Mark says that from byte Off of the text on, bytes stand one after the
 // other from Line, Col on, until the next mark.
-type Mark struct{ Off, Line, Col int }
+type Mark struct {
+	Off, Line, Col int
+	// File is where this part of the text stands, "" for the file of Text.At: a
+	// text may be joined from parts that are written in several places.
+	File string
+	// Fixed says that the part was computed: all its bytes have this one place.
+	Fixed bool
+}
 
 // Place gives the place of byte off of the text.
 func (t *Text) Place(off int) Place {
@@ -104,7 +111,10 @@ func (t *Text) Place(off int) Place {
 		if m.Off > off {
 			break
 		}
-		p.Line, p.Col = m.Line, m.Col+off-m.Off
+		p = Place{File: cmp.Or(m.File, t.At.File), Line: m.Line, Col: m.Col}
+		if !m.Fixed {
+			p.Col += off - m.Off
+		}
 	}
 	return p
 }

@@ -1,6 +1,9 @@
 package graph
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // While a spec is loaded, the value of a secret variable of env is a marker:
 // it can be joined to other strings, so that a value made from a secret is
@@ -22,10 +25,16 @@ func Reveal(s string, get func(name string) string) string {
 	return replaceMarkers(s, get)
 }
 
-// Concealed is the string as it may be shown: a secret as env.NAME.
+// Concealed is the string as it may be shown: a secret as env.NAME, the user
+// part of a URL as ***, whether it was marked as a secret or not.
 func Concealed(s string) string {
-	return replaceMarkers(s, func(name string) string { return "env." + name })
+	s = replaceMarkers(s, func(name string) string { return "env." + name })
+	return userPart.ReplaceAllString(s, "://***@")
 }
+
+// userPart is what stands between :// and the last @ before the path: a
+// password may hold an @ that somebody forgot to escape.
+var userPart = regexp.MustCompile(`://[^/?#\s"]*@`)
 
 func replaceMarkers(s string, get func(string) string) string {
 	if !HasSecret(s) {

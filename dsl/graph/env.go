@@ -1,0 +1,83 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fusion-serve/fusion-serve/dsl/shape"
+	"github.com/fusion-serve/fusion-serve/dsl/value"
+)
+
+// Parse reads the text of an environment variable as the declared type says.
+// The error says what the type takes and, unless the variable is secret, what
+// was there.
+func (v *EnvVar) Parse(text string) (any, error) {
+	if v.Secret { // always a text, and never shown
+		if _, faults := v.Shape.Check(text); len(faults) > 0 {
+			return nil, errors.New("does not fit its type")
+		}
+		return text, nil
+	}
+	for _, x := range readings(text) {
+		if c, faults := v.Shape.Check(x); len(faults) == 0 {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("%q %s", text, misfit(v.Shape))
+}
+
+// Lookup finds the value of the variable: that of the environment, else the
+// declared default; nil where the variable is optional and not set.
+func (v *EnvVar) Lookup(env func(name string) (string, bool)) (any, error) {
+	if text, ok := env(v.Name); ok {
+		return v.Parse(text)
+	}
+	switch {
+	case v.HasDefault:
+		return v.Default, nil
+	case v.Optional:
+		return nil, nil
+	}
+	return nil, errors.New("is not set in the environment and has no default")
+}
+
+// readings gives what a text may mean, the most special meaning first.
+func readings(text string) []any {
+	r := make([]any, 0, 2)
+	switch t := strings.TrimSpace(text); {
+	case t == "true", t == "false":
+		r = append(r, t == "true")
+	case t == "null":
+		r = append(r, nil)
+	default:
+		if n, err := value.Parse([]byte(t)); err == nil {
+			switch n.(type) {
+			case int64, float64, value.Number:
+				r = append(r, n)
+			}
+		}
+	}
+	return append(r, text)
+}
+
+func misfit(s *shape.Shape) string {
+	switch s.Kind {
+	case shape.Bool:
+		return "is not true or false"
+	case shape.Int:
+		return "is not a whole number that fits"
+	case shape.Float:
+		return "is not a number that fits"
+	case shape.Union:
+		var l []string
+		for _, a := range s.Alts {
+			if a.Kind != shape.Const {
+				return "does not fit its type"
+			}
+			l = append(l, string(value.AppendJSON(nil, a.Const)))
+		}
+		return "is not one of " + strings.Join(l, ", ")
+	}
+	return "does not fit its type"
+}
