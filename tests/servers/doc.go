@@ -19,10 +19,10 @@ import (
 // skipped.
 func missing(t testing.TB, what string) {
 	t.Helper()
-	if os.Getenv("FUSION_REQUIRE_SERVERS") == "1" {
-		t.Fatalf("%s, and FUSION_REQUIRE_SERVERS=1 allows no skip", what)
+	if os.Getenv(RequireVar) == "1" {
+		t.Fatalf("%s (%s=1 allows no skip)", what, RequireVar)
 	}
-	t.Skipf("%s: run ./test.sh, which sets it", what)
+	t.Skip(what)
 }
 
 // Node gives the Node program and the node_modules folder of the MCP clients.
@@ -30,7 +30,7 @@ func Node(t testing.TB) (program, modules string) {
 	t.Helper()
 	program, modules = os.Getenv("FUSION_NODE"), os.Getenv("FUSION_NODE_MODULES")
 	if program == "" || modules == "" {
-		missing(t, "FUSION_NODE or FUSION_NODE_MODULES is not set")
+		missing(t, "FUSION_NODE or FUSION_NODE_MODULES is not set: run ./test.sh, which sets them")
 	}
 	return program, modules
 }

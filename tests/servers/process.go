@@ -90,6 +90,12 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	}
 }
 
+// Wait waits for a program that ends by itself and gives its end.
+func (p *Process) Wait() error {
+	<-p.ended
+	return p.err
+}
+
 func (p *Process) signal(s syscall.Signal) { syscall.Kill(-p.PID(), s) }
 
 // Stop ends the program as a service manager would and tells whether it went
