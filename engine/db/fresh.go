@@ -3,38 +3,45 @@ package db
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// Fresh makes an empty database on the PostgreSQL server of an URL and gives
-// its URL and the function that drops it. The database that the URL names is
-// only connected to, never written.
-func Fresh(ctx context.Context, server string) (fresh string, drop func(context.Context) error, err error) {
+// Fresh makes a new empty database on the PostgreSQL server of a URL, for one
+// test. It gives the database's URL and what drops it again, whoever is still
+// connected. What is in the URL's own database is left alone.
+func Fresh(ctx context.Context, server string) (address string, drop func(context.Context) error, err error) {
+	if d, err := DialectOf(server); err != nil || d != Postgres {
+		return "", nil, fmt.Errorf("a fresh database needs the URL of a PostgreSQL server: postgres://…")
+	}
 	u, err := url.Parse(server)
 	if err != nil {
-		return "", nil, fmt.Errorf("reading the URL of the server: %w", err)
+		return "", nil, fmt.Errorf("the URL is no PostgreSQL URL: %s", withoutSecret(server, err))
 	}
-	var id [8]byte
-	_, _ = rand.Read(id[:]) // never fails, see crypto/rand
-	name := "fusion_test_" + hex.EncodeToString(id[:])
-	exec := func(ctx context.Context, sql string) error {
-		conn, err := pgx.Connect(ctx, server)
-		if err != nil {
-			return err
+	name := "fusion_" + strings.ToLower(rand.Text()[:16])
+	if err := administer(ctx, server, "CREATE DATABASE "+name+" TEMPLATE template0 ENCODING 'UTF8'"); err != nil {
+		return "", nil, fmt.Errorf("making database %s: %w", name, err)
+	}
+	fresh := *u
+	fresh.Path, fresh.RawPath = "/"+name, ""
+	return fresh.String(), func(ctx context.Context) error {
+		if err := administer(ctx, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+			return fmt.Errorf("dropping database %s: %w", name, err)
 		}
-		defer conn.Close(ctx)
-		_, err = conn.Exec(ctx, sql)
-		return err
-	}
-	if err := exec(ctx, "CREATE DATABASE "+name); err != nil {
-		return "", nil, fmt.Errorf("creating a database: %w", err)
-	}
-	u.Path = "/" + name
-	return u.String(), func(ctx context.Context) error {
-		return exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+		return nil
 	}, nil
+}
+
+// administer runs one statement on a connection of its own.
+func administer(ctx context.Context, server, sql string) error {
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return postgresError(ctx, err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	_, err = conn.Exec(ctx, sql)
+	return postgresError(ctx, err)
 }

@@ -1,0 +1,121 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/ncruces/go-sqlite3"
+)
+
+// Error is a database's refusal, or trouble on the way to it.
+type Error struct {
+	// SQLState is the code of the SQL standard, "" if there is none. SQLite's
+	// constraint errors are mapped to 23505, 23503, 23502, 23514, a write in
+	// a query to 25006.
+	SQLState string
+	// Unavailable: the database cannot be reached or takes no connection now.
+	Unavailable bool
+	// Timeout: no answer in time. errors.Is(err, context.DeadlineExceeded)
+	// then tells whether the time was the caller's or the statement's own.
+	Timeout bool
+	Err     error // the driver's, for the log only
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// readOnlyState is what PostgreSQL says to a write in a read-only transaction.
+const readOnlyState = "25006"
+
+// sqliteStates maps SQLite's extended result codes to those of the standard.
+var sqliteStates = map[sqlite3.ExtendedErrorCode]string{
+	sqlite3.CONSTRAINT_UNIQUE:     "23505",
+	sqlite3.CONSTRAINT_PRIMARYKEY: "23505",
+	sqlite3.CONSTRAINT_ROWID:      "23505",
+	sqlite3.CONSTRAINT_FOREIGNKEY: "23503",
+	sqlite3.CONSTRAINT_NOTNULL:    "23502",
+	sqlite3.CONSTRAINT_CHECK:      "23514",
+}
+
+// sqliteError wraps an error of the SQLite driver.
+func sqliteError(ctx context.Context, err error) error {
+	var known *Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	e := &Error{Err: err}
+	var code sqlite3.ExtendedErrorCode
+	var primary sqlite3.ErrorCode
+	if errors.As(err, &code) {
+		e.SQLState = sqliteStates[code]
+		primary = code.Code()
+	} else {
+		errors.As(err, &primary)
+	}
+	switch primary {
+	case sqlite3.INTERRUPT:
+		return ended(ctx, err)
+	case sqlite3.READONLY:
+		e.SQLState = readOnlyState
+	case sqlite3.BUSY, sqlite3.LOCKED:
+		e.Timeout = true
+	case sqlite3.CANTOPEN, sqlite3.IOERR, sqlite3.NOTADB, sqlite3.CORRUPT:
+		e.Unavailable = true
+	}
+	return e
+}
+
+// ended is the error of a call whose context ended.
+func ended(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if cause == nil {
+		return &Error{Err: err}
+	}
+	return &Error{Err: fmt.Errorf("%w (%w)", cause, err), Timeout: errors.Is(cause, context.DeadlineExceeded)}
+}
+
+// postgresError wraps an error of the PostgreSQL driver.
+func postgresError(ctx context.Context, err error) error {
+	var known *Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) {
+		return &Error{
+			SQLState:    refused.Code,
+			Timeout:     refused.Code == "57014",
+			Unavailable: unavailable(refused.Code),
+			Err:         err,
+		}
+	}
+	if ctx.Err() != nil {
+		return ended(ctx, err)
+	}
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return &Error{Err: err, Unavailable: errors.As(err, &connect) || errors.As(err, &network) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)}
+}
+
+// unavailable tells whether a SQLSTATE says that the server takes no work
+// now: connection trouble, a refused login, shutting down or starting, too
+// many connections.
+func unavailable(code string) bool {
+	if len(code) != 5 {
+		return false
+	}
+	switch code[:2] {
+	case "08", "28":
+		return true
+	}
+	switch code {
+	case "57P01", "57P02", "57P03", "53300", "3D000":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,282 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/fusion-serve/fusion-serve/dsl/value"
+)
+
+// pgConn is one connection with its prepared statements. It speaks the
+// extended protocol itself: a statement is asked for no more rows than are
+// wanted (Execute with a row count), BEGIN goes out with the first statement,
+// and cells are copied once, from the read buffer into the answer.
+type pgConn struct {
+	raw    *pgconn.PgConn
+	front  *pgproto3.Frontend
+	held   *pgxpool.Conn      // while it is out of the pool
+	stmts  map[string]*pgStmt // by text: a statement outlives a reload
+	named  int                // names given so far
+	inTx   bool               // a transaction is open, or will be
+	reused bool               // it has run statements before it was last taken out of the pool
+	// broken: the conversation with the server is lost.
+	broken bool
+
+	// What one run needs, kept to be used again.
+	params [][]byte
+	ends   []int
+	buf    []byte
+}
+
+// pgStmt is a statement as this connection has prepared it.
+type pgStmt struct {
+	name   string
+	params []uint32 // OIDs
+	names  []string
+	cells  []pgCell
+}
+
+const attachment = "fusion-serve"
+
+// attach puts our state on a new connection.
+func attach(raw *pgconn.PgConn) {
+	raw.CustomData()[attachment] = &pgConn{raw: raw, front: raw.Frontend(), stmts: make(map[string]*pgStmt)}
+}
+
+func attached(raw *pgconn.PgConn) *pgConn { return raw.CustomData()[attachment].(*pgConn) }
+
+// release gives the connection back. A broken one leaves the pool; the server
+// is told to stop what it may still be doing.
+func (c *pgConn) release() {
+	held := c.held
+	c.held, c.inTx = nil, false
+	if !c.broken {
+		held.Release()
+		return
+	}
+	held.Hijack()
+	raw := c.raw
+	go func() {
+		var err error
+		defer guard(&err)
+		ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
+		defer cancel()
+		_ = raw.CancelRequest(ctx) // the server may be gone
+		_ = raw.Conn().SetDeadline(time.Now().Add(rollbackTimeout))
+		_ = raw.Close(ctx)
+	}()
+}
+
+// careful marks the connection as broken until the result is called: if the
+// driver panics in between, the mark stays.
+func (c *pgConn) careful() (done func()) {
+	c.broken = true
+	return func() { c.broken = c.raw.IsClosed() }
+}
+
+// compile prepares a statement under a name.
+func (c *pgConn) compile(ctx context.Context, name string, s *Stmt) (*pgStmt, error) {
+	st := &pgStmt{name: name}
+	done := c.careful()
+	alive, err := c.parse(ctx, st, s.SQL)
+	if alive {
+		done()
+	}
+	if err != nil {
+		return nil, postgresError(ctx, err)
+	}
+	if len(st.params) != s.Args {
+		return nil, fmt.Errorf("the statement has %d parameters, %d of them are ours: write parameters as @name", len(st.params), s.Args)
+	}
+	return st, uniqueColumns(st.names)
+}
+
+func (c *pgConn) parse(ctx context.Context, st *pgStmt, sql string) (alive bool, err error) {
+	defer c.deadline(ctx)(&alive)
+	c.front.SendParse(&pgproto3.Parse{Name: st.name, Query: sql})
+	c.front.SendDescribe(&pgproto3.Describe{ObjectType: 'S', Name: st.name})
+	c.front.SendSync(&pgproto3.Sync{})
+	if err := c.front.Flush(); err != nil {
+		return false, err
+	}
+	r := reader{conn: c, st: st, answer: &Answer{}}
+	return r.read()
+}
+
+// describe plans how the columns are read.
+func (st *pgStmt) describe(fields []pgproto3.FieldDescription) {
+	for _, f := range fields {
+		st.names = append(st.names, string(f.Name))
+		st.cells = append(st.cells, pgCells[f.DataTypeOID])
+	}
+}
+
+// prepared gives the statement of this connection.
+func (c *pgConn) prepared(ctx context.Context, s *Stmt) (*pgStmt, error) {
+	if st := c.stmts[s.SQL]; st != nil {
+		return st, nil
+	}
+	if len(c.stmts) >= maxStmts {
+		if err := c.end(ctx, "DEALLOCATE ALL"); err != nil {
+			return nil, err
+		}
+		clear(c.stmts)
+	}
+	c.named++
+	st, err := c.compile(ctx, "fs"+strconv.Itoa(c.named), s)
+	if err != nil {
+		return nil, err
+	}
+	c.stmts[s.SQL] = st
+	return st, nil
+}
+
+// stale forgets a statement that the server no longer runs as it was prepared
+// (a column of its table was added or changed, or a proxy dropped it).
+func (c *pgConn) stale(s *Stmt, err error) bool {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	replanned := refused.Code == "0A000" && refused.Routine == "RevalidateCachedQuery"
+	if !replanned && refused.Code != "26000" {
+		return false
+	}
+	delete(c.stmts, s.SQL)
+	return true
+}
+
+// run runs a statement. begin goes before it, "" for none.
+func (c *pgConn) run(ctx context.Context, begin string, s *Stmt, args []any, l Limit) (*Answer, error) {
+	st, err := c.prepared(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.encode(st, args); err != nil {
+		return nil, err
+	}
+	done := c.careful()
+	a, alive, err := c.converse(ctx, begin, st, l)
+	if alive {
+		done()
+	}
+	if err != nil {
+		return nil, postgresError(ctx, err)
+	}
+	return a, nil
+}
+
+// encode writes the arguments in text form into c.params.
+func (c *pgConn) encode(st *pgStmt, args []any) error {
+	c.buf, c.ends, c.params = c.buf[:0], c.ends[:0], c.params[:0]
+	for i, v := range args {
+		if v != nil {
+			var err error
+			if c.buf, err = appendArg(c.buf, st.params[i], v); err != nil {
+				return err
+			}
+		}
+		c.ends = append(c.ends, len(c.buf))
+	}
+	start := 0
+	for i, end := range c.ends {
+		var text []byte // nil is NULL
+		if args[i] != nil {
+			text = c.buf[start:end:end]
+			if text == nil {
+				text = []byte{}
+			}
+		}
+		c.params = append(c.params, text)
+		start = end
+	}
+	return nil
+}
+
+// converse sends BEGIN and the statement in one flight and reads the answer.
+// alive: server and connection agree where they are.
+func (c *pgConn) converse(ctx context.Context, begin string, st *pgStmt, l Limit) (a *Answer, alive bool, err error) {
+	defer c.deadline(ctx)(&alive)
+	skip := 0
+	if begin != "" {
+		skip = 1
+		c.front.SendParse(&pgproto3.Parse{Query: begin})
+		c.front.SendBind(&pgproto3.Bind{})
+		c.front.SendExecute(&pgproto3.Execute{})
+	}
+	c.front.SendBind(&pgproto3.Bind{PreparedStatement: st.name, Parameters: c.params})
+	var rows uint32
+	if l.Rows > 0 {
+		rows = uint32(l.Rows) + 1 // one more tells whether there are more
+	}
+	c.front.SendExecute(&pgproto3.Execute{MaxRows: rows})
+	c.front.SendSync(&pgproto3.Sync{})
+	if err := c.front.Flush(); err != nil {
+		return nil, false, err
+	}
+	r := reader{conn: c, st: st, limit: l, skip: skip, answer: &Answer{}}
+	if len(st.names) > 0 {
+		r.answer.Rows = value.NewRows(st.names)
+	}
+	alive, err = r.read()
+	if err != nil {
+		return nil, alive, err
+	}
+	return r.answer, alive, nil
+}
+
+// deadline lets the end of ctx break off reading and writing. The result ends
+// that; when the conversation was broken off it takes alive back.
+func (c *pgConn) deadline(ctx context.Context) func(alive *bool) {
+	if ctx.Done() == nil {
+		return func(*bool) {}
+	}
+	fired := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		_ = c.raw.Conn().SetDeadline(time.Unix(1, 0))
+		close(fired)
+	})
+	return func(alive *bool) {
+		if stop() {
+			return
+		}
+		<-fired
+		if *alive && c.raw.Conn().SetDeadline(time.Time{}) != nil {
+			*alive = false
+		}
+	}
+}
+
+// end sends COMMIT, ROLLBACK or another verb that is answered by itself.
+func (c *pgConn) end(ctx context.Context, verb string) error {
+	done := c.careful()
+	alive, tag, err := c.simple(ctx, verb)
+	if alive {
+		done()
+	}
+	switch {
+	case err != nil:
+		return postgresError(ctx, err)
+	case tag != verb:
+		return &Error{SQLState: "25P02", Err: fmt.Errorf("%s was answered by %s", verb, tag)}
+	}
+	return nil
+}
+
+func (c *pgConn) simple(ctx context.Context, sql string) (alive bool, tag string, err error) {
+	defer c.deadline(ctx)(&alive)
+	c.front.SendQuery(&pgproto3.Query{String: sql})
+	if err := c.front.Flush(); err != nil {
+		return false, "", err
+	}
+	r := reader{conn: c, answer: &Answer{}}
+	alive, err = r.read()
+	return alive, r.tag, err
+}
