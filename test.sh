@@ -7,6 +7,7 @@
 #   ./test.sh --update   rewrites golden files and generated pages instead, then runs nothing else
 #   ./test.sh --long     everything, then each fuzz target for 60 s, benchmarks, the end-to-end
 #                        tests ten times; a summary goes to docs/long-run.md
+#   ./test.sh --bench    only the benchmarks against real servers; the tables go to docs/performance.md
 #
 # CI=true also runs the generators and fails when they change a file.
 set -euo pipefail
@@ -15,15 +16,16 @@ cd "$(dirname "$0")"
 staticcheck_version=v0.8.2
 node_version=22.23.3     # used when the machine has no Node of at least node_least
 node_least=22.19.0       # what the inspector asks for
-fuzz_time=${FUSION_FUZZ_TIME:-60s}
+fuzz_time=${FUSION_FUZZ_TIME:-60s} # of each target, with --long
 cache=${FUSION_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/fusion-serve}
 
-update= long=
+update= long= bench=
 for arg; do
   case $arg in
     --update) update=1 ;;
     --long) long=1 ;;
-    *) echo "test.sh: unknown flag $arg (there are --update and --long)" >&2; exit 2 ;;
+    --bench) bench=1 ;;
+    *) echo "test.sh: unknown flag $arg (there are --update, --long and --bench)" >&2; exit 2 ;;
   esac
 done
 
@@ -47,14 +49,21 @@ trap 'exit 143' TERM HUP
 # --- what the tests need
 
 need_go
-need_cc          # the race detector links C
 start_postgres   # sets FUSION_TEST_POSTGRES and puts psql on PATH
+
+# The tests decide what the servers under test see of the environment.
+unset DATABASE_URL
+
+if [ -n "$bench" ]; then
+  go run ./tests/bench -out docs/performance.md
+  exit 0
+fi
+
+need_cc          # the race detector links C
 need_node        # sets FUSION_NODE
 need_clients     # sets FUSION_NODE_MODULES
 need_staticcheck # sets staticcheck
 export FUSION_REQUIRE_SERVERS=1
-# The tests decide what the servers under test see of the environment.
-unset DATABASE_URL
 
 # tree prints what git sees of the work tree, so that a test that rewrites a file is noticed.
 tree() { git status --porcelain; git diff HEAD | cksum; }

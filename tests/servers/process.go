@@ -100,14 +100,19 @@ func (p *Process) signal(s syscall.Signal) { syscall.Kill(-p.PID(), s) }
 
 // Stop ends the program as a service manager would and tells whether it went
 // in good order: exit code 0 and no report of the race detector.
-func (p *Process) Stop() error {
-	p.signal(syscall.SIGTERM)
+func (p *Process) Stop() error { return p.end(syscall.SIGTERM) }
+
+// Interrupt ends the program as Ctrl-C would, which go run passes on.
+func (p *Process) Interrupt() error { return p.end(syscall.SIGINT) }
+
+func (p *Process) end(s syscall.Signal) error {
+	p.signal(s)
 	select {
 	case <-p.ended:
 	case <-time.After(Patience):
 		p.signal(syscall.SIGKILL)
 		<-p.ended
-		return fmt.Errorf("%v did not end within %s of SIGTERM:\n%s", p.cmd.Args, Patience, p.Output())
+		return fmt.Errorf("%v did not end within %s of a signal (%s):\n%s", p.cmd.Args, Patience, s, p.Output())
 	}
 	if p.err != nil {
 		return fmt.Errorf("%v: %w\n%s", p.cmd.Args, p.err, p.Output())
