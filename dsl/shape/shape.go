@@ -41,10 +41,10 @@ type Shape struct {
 
 	Patterns           []Pattern // String: all must hold
 	MinRunes, MaxRunes int       // String; MaxRunes < 0: no bound
-	Format             string    // String: date, date-time, email, uri, uuid, ipv4 …; from @format or CUE's own
+	Format             string    // String: one of Formats or a LayoutFormat; from @format or CUE's own
 
 	Items              *Shape   // List: the element; nil: any
-	Prefix             []*Shape // List: a tuple, one shape a place
+	Prefix             []*Shape // List: a tuple, one shape a place; what follows is Items, nothing if MaxItems says so
 	MinItems, MaxItems int      // List; MaxItems < 0: no bound
 	Unique             bool     // List
 
@@ -110,11 +110,11 @@ func (s *Shape) Field(name string) *Field {
 
 // The codes of a Fault, those of the recorded validator.
 const (
-	InvalidType     = "invalid_type"      // Expected; Missing when the field is not there
+	InvalidType     = "invalid_type"      // Expected
 	TooSmall        = "too_small"         // Origin, Limit, Inclusive
 	TooBig          = "too_big"           // Origin, Limit, Inclusive
 	NotMultipleOf   = "not_multiple_of"   // Limit
-	InvalidFormat   = "invalid_format"    // Format; Pattern for regex
+	InvalidFormat   = "invalid_format"    // Format; Pattern for regex, not_regex, layout
 	InvalidValue    = "invalid_value"     // Values
 	InvalidUnion    = "invalid_union"     // Alts
 	UnrecognizedKey = "unrecognized_keys" // Keys, Near
@@ -127,17 +127,17 @@ const (
 type Fault struct {
 	Path      []any // field names (string) and list places (int) from the top
 	Code      string
-	Expected  string // InvalidType: string, number, int, boolean, array, object, null
-	Missing   bool   // InvalidType: the field is not there
-	Origin    string // TooSmall, TooBig: string, number, int, array
+	Expected  string // InvalidType: string, number, int (a number that is not whole was sent), boolean, array, object, null; nonoptional for a missing field of any type
+	Missing   bool   // InvalidType, InvalidValue, InvalidUnion: the field is not there
+	Origin    string // TooSmall, TooBig: string, number, array
 	Limit     string // the bound as it was written
 	Inclusive bool   // TooSmall, TooBig
-	Format    string // InvalidFormat: regex, email, uri, uuid, date, date-time …
-	Pattern   string // InvalidFormat regex: the expression
-	Values    []any  // InvalidValue: what is allowed; Forbidden: what is not
+	Format    string // InvalidFormat: one of Formats; regex, not_regex: Pattern must, must not match; layout: Pattern is Go's time layout
+	Pattern   string
+	Values    []any // InvalidValue: what is allowed; Forbidden: what is not
 	Keys      []string
-	Near      []string // beside Keys: the known name that is near, or ""
-	Alts      [][]Fault
-	Got       any  // what was sent
-	Secret    bool // Got must not be shown
+	Near      []string  // beside Keys: the known name that is near, or ""
+	Alts      [][]Fault // InvalidUnion: what each alternative finds wrong; nil inside another union
+	Got       any       // what was sent
+	Secret    bool      // Got must not be shown
 }

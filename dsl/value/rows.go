@@ -94,6 +94,11 @@ func (r *Rows) Cell(row, col int) (Kind, []byte) {
 // Value gives one cell as a value. A JSON cell that does not parse is its text.
 func (r *Rows) Value(row, col int) any {
 	k, b := r.Cell(row, col)
+	return k.Value(b)
+}
+
+// Value reads the text of a cell of that kind, as Rows.Value does.
+func (k Kind) Value(b []byte) any {
 	switch k {
 	case Null:
 		return nil
