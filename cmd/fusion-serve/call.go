@@ -103,7 +103,7 @@ func (c *cli) print(resp *presenters.Response, format string, structure bool) {
 	out := resp.AppendResult(nil, false)
 	if structure {
 		out = append(bytes.TrimSuffix(out, []byte("}")), `,"structure":`...)
-		out = append(value.AppendJSON(out, resp.Side.Value()), '}')
+		out = append(value.AppendJSON(out, resp.Side().Value()), '}')
 	}
 	fmt.Fprintf(c.stdout, "%s\n", out)
 }

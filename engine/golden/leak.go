@@ -18,7 +18,7 @@ const leastLeak = 4
 // full is declared there, and so no secret.
 func findLeak(hidden []any, resp *presenters.Response, got []byte, log string) string {
 	shown := map[string]bool{}
-	collect(resp.Side.Data, shown)
+	collect(resp.Side().Data, shown)
 	body := answerOnly(got)
 	for _, v := range leaves(nil, hidden) {
 		text := string(value.AppendText(nil, v))

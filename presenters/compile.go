@@ -1,0 +1,420 @@
+package presenters
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fusion-serve/fusion-serve/dsl/expr"
+	"github.com/fusion-serve/fusion-serve/dsl/graph"
+	"github.com/fusion-serve/fusion-serve/dsl/shape"
+	"github.com/fusion-serve/fusion-serve/dsl/value"
+)
+
+// compiler makes the plans of one spec.
+type compiler struct {
+	g      *graph.Graph
+	base   *expr.Scope // ctx and env
+	names  *names
+	plans  map[*graph.Presenter]*plan
+	open   []*graph.Presenter // those being compiled, to find cycles
+	faults graph.Faults
+}
+
+// Compile plans every presenter and every tool's view. ctx is the type of the
+// name ctx. Faults have their places.
+func Compile(g *graph.Graph, ctx *shape.Shape) (*Set, graph.Faults) {
+	c := &compiler{
+		g:     g,
+		base:  new(expr.Scope).With("ctx", ctx).With("env", g.EnvShape()),
+		names: newNames(g),
+		plans: make(map[*graph.Presenter]*plan),
+	}
+	for _, p := range g.Presenters {
+		c.plan(p)
+	}
+	s := &Set{g: g, names: c.names, views: make(map[string]*View, len(g.Tools))}
+	for _, t := range g.Tools {
+		s.views[t.Name] = c.view(t)
+	}
+	c.define(s)
+	return s, c.faults
+}
+
+// scope is what the texts of one place see.
+type scope struct {
+	*expr.Scope
+	masks []maskPath   // of the data that the names stand for
+	row   *shape.Shape // type of an item
+	// item, list: the names of an item, those of a list.
+	item, list bool
+}
+
+// plan compiles a presenter, each one once.
+func (c *compiler) plan(p *graph.Presenter) *plan {
+	if done, ok := c.plans[p]; ok {
+		return done
+	}
+	if slices.Contains(c.open, p) {
+		return nil // the embed that closes the cycle says so
+	}
+	c.open = append(c.open, p)
+	defer func() { c.open = c.open[:len(c.open)-1] }()
+	out := &plan{name: p.Name, schema: c.described(p.Schema, map[*shape.Shape]*shape.Shape{}), toon: p.Format == "toon"}
+	c.embeds(out, p)
+	out.masks = c.masks(p)
+	out.hidden = hiddenPaths(out)
+	if p.AutoRules && p.Schema != nil {
+		for _, f := range out.schema.Fields {
+			if f.Description != "" {
+				out.auto = append(out.auto, f.Name+": "+f.Description)
+			}
+		}
+	}
+	item := c.itemScope(out)
+	out.rules, out.hints = c.rules(p.Rules, item), c.rules(p.Hints, item)
+	out.suggest = c.suggestions(p.Suggest, item)
+	out.ui = c.blocks(p.UI, item)
+	items := c.listScope(out)
+	out.coll.rules, out.coll.hints = c.rules(p.Collection.Rules, items), c.rules(p.Collection.Hints, items)
+	out.coll.suggest = c.suggestions(p.Collection.Suggest, items)
+	out.coll.ui = c.blocks(p.Collection.UI, items)
+	out.limit = c.limit(p.Limit, items)
+	c.plans[p] = out
+	return out
+}
+
+func (c *compiler) itemScope(p *plan) scope {
+	return scope{Scope: c.base.With("data", p.schema), masks: p.hidden, row: p.schema, item: true}
+}
+
+func (c *compiler) listScope(p *plan) scope {
+	s := c.base.With("items", listShape(p.schema)).With("omitted", intShape).With("total", intShape)
+	return scope{Scope: s, masks: p.hidden, row: p.schema, list: true}
+}
+
+var intShape = &shape.Shape{Kind: shape.Int}
+
+// listShape is the type of a list of items.
+func listShape(item *shape.Shape) *shape.Shape {
+	return &shape.Shape{Kind: shape.List, Items: item, MaxItems: -1}
+}
+
+func (c *compiler) embeds(out *plan, p *graph.Presenter) {
+	for _, e := range p.Embed {
+		path := p.Path + ".embed." + e.Key
+		target := c.g.Presenter(e.Presenter)
+		if target == nil {
+			continue // the spec's own check names it
+		}
+		var declared *shape.Shape
+		if p.Schema != nil && p.Schema.Kind == shape.Struct {
+			f := p.Schema.Field(e.Key)
+			if f == nil && p.Schema.Rest == nil {
+				c.faults.Add(e.At, path, "the schema of %s does not declare %q, so it would be stripped before it could be embedded: declare it there", p.Name, e.Key)
+				continue
+			}
+			if f != nil {
+				declared = f.Shape
+			}
+		}
+		if i := slices.Index(c.open, target); i >= 0 {
+			var round []string
+			for _, x := range c.open[i:] {
+				round = append(round, x.Name)
+			}
+			c.faults.Add(e.At, path, "presenters embed each other in a circle: %s -> %s", strings.Join(round, " -> "), target.Name)
+			continue
+		}
+		if child := c.plan(target); child != nil {
+			out.embeds = append(out.embeds, embed{key: e.Key, plan: child, declared: declaredAlready(declared, child)})
+		}
+	}
+}
+
+// declaredAlready tells whether the parent's schema says of the key what the
+// child and all that is embedded in it say.
+func declaredAlready(s *shape.Shape, child *plan) bool {
+	if child.schema == nil {
+		return child.embeds == nil
+	}
+	if s != nil && s.Kind == shape.List && s.Items != nil {
+		s = s.Items
+	}
+	if s == nil || !equalShape(s, child.schema, 0) {
+		return false
+	}
+	for _, e := range child.embeds {
+		if !e.declared {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *compiler) rules(l []*graph.Rule, s scope) []rule {
+	var out []rule
+	for _, r := range l {
+		out = append(out, c.rule(r.When, &r.Text, r.Unmasked, s))
+	}
+	return out
+}
+
+// rule compiles a condition and a text.
+func (c *compiler) rule(when, text *graph.Text, unmasked bool, s scope) rule {
+	out := rule{unmasked: unmasked, list: s.list}
+	readsItem, readsList := false, false
+	note := func(reads [][]string) {
+		readsItem = readsItem || readsName(reads, "data")
+		readsList = readsList || readsName(reads, "items", "omitted", "total")
+	}
+	if when != nil {
+		if p := c.cond(when, unmasked, s); p != nil {
+			out.when = p
+			note(p.Reads())
+		}
+	}
+	if t := c.text(text, unmasked, s); t != nil {
+		if t.IsStatic() {
+			b, _ := t.Append(nil, nil, nil)
+			out.static = string(b)
+		} else {
+			out.text = t
+			note(t.Reads())
+		}
+	}
+	out.perItem = readsItem
+	out.always = when == nil && !readsItem
+	if s.item && s.list { // a tool's own
+		out.list = readsList
+	}
+	return out
+}
+
+func (c *compiler) suggestions(l []*graph.Suggest, s scope) []suggestion {
+	var out []suggestion
+	for _, x := range l {
+		r := c.rule(x.When, &x.Reason, x.Unmasked, s)
+		r.always = false // never for an empty list
+		out = append(out, suggestion{rule: r, tool: x.Tool, exposed: c.names.of(x.Tool)})
+	}
+	return out
+}
+
+func (c *compiler) cond(t *graph.Text, unmasked bool, s scope) *expr.Program {
+	p, f := expr.Compile(t, s.Scope, expr.WantBool)
+	c.faults = append(c.faults, f...)
+	if p != nil && !unmasked {
+		c.faults = append(c.faults, maskedReads(t, p.Reads(), s.masks)...)
+	}
+	return p
+}
+
+func (c *compiler) text(t *graph.Text, unmasked bool, s scope) *expr.Template {
+	p, f := expr.CompileTemplate(c.names.template(t), s.Scope)
+	c.faults = append(c.faults, f...)
+	if p != nil && !unmasked {
+		c.faults = append(c.faults, maskedReads(t, p.Reads(), s.masks)...)
+	}
+	return p
+}
+
+func (c *compiler) tree(n *graph.Node, unmasked bool, s scope) *expr.Tree {
+	p, f := expr.CompileTree(n, s.Scope)
+	c.faults = append(c.faults, f...)
+	if p != nil && !unmasked {
+		c.faults = append(c.faults, maskedReads(&graph.Text{At: n.At, Path: n.Path}, p.Reads(), s.masks)...)
+	}
+	return p
+}
+
+func readsName(reads [][]string, names ...string) bool {
+	for _, r := range reads {
+		if len(r) > 0 && slices.Contains(names, r[0]) {
+			return true
+		}
+	}
+	return false
+}
+
+// blocks compiles UI blocks.
+func (c *compiler) blocks(l []*graph.Block, s scope) []block {
+	var out []block
+	for _, b := range l {
+		if x, ok := c.block(b, s); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func (c *compiler) block(b *graph.Block, s scope) (block, bool) {
+	k, ok := kinds[b.Kind]
+	if !ok {
+		return block{}, false
+	}
+	out := block{kind: k, unmasked: b.Unmasked, width: b.Width, reads: true}
+	if b.Priority != nil {
+		out.priority = strconv.FormatInt(*b.Priority, 10)
+	}
+	if b.When != nil {
+		if p := c.cond(b.When, b.Unmasked, s); p != nil {
+			out.when = p
+		}
+	}
+	if b.Title != nil {
+		out.title = c.fixedOr(c.text(b.Title, b.Unmasked, s))
+	}
+	if b.Lang != nil {
+		out.name = c.fixedOr(c.text(b.Lang, b.Unmasked, s))
+	}
+	switch k {
+	case mermaid, markdown, summary, codeBlock:
+		if b.Content != nil {
+			out.body = c.fixedOr(c.text(&b.Content.Text, b.Unmasked, s))
+		}
+	case echarts, jsonBlock, list:
+		if b.Content != nil {
+			if t := c.tree(b.Content, b.Unmasked, s); t != nil {
+				out.tree = t
+			}
+		}
+	case table:
+		c.table(&out, b, s)
+	}
+	return out, true
+}
+
+// fixedOr is a template, or its words if it has no hole.
+func (c *compiler) fixedOr(t *expr.Template) text {
+	switch {
+	case t == nil:
+		return words("")
+	case t.IsStatic():
+		b, _ := t.Append(nil, nil, nil)
+		return words(b)
+	}
+	return t
+}
+
+func (c *compiler) table(out *block, b *graph.Block, s scope) {
+	row := scope{Scope: s.Scope, masks: s.masks, item: true}
+	switch {
+	case b.Rows != nil:
+		t := c.tree(&graph.Node{At: b.Rows.At, Path: b.Rows.Path, Kind: graph.String, Text: *b.Rows}, b.Unmasked, s)
+		if t != nil {
+			out.tree = t
+		}
+		// The rows may be anything: of their fields nothing is known.
+		row.Scope, row.masks = s.Scope.With("data", nil), nil
+	case !s.list:
+		c.faults.Add(b.At, b.At.String(), "a table of one item needs rows: the list whose elements are its rows, as in rows: \"{{ data.lines }}\"")
+	default:
+		row.Scope = c.base.With("data", s.row)
+	}
+	for i := range b.Columns {
+		col := &b.Columns[i]
+		if path, ok := plainPath(col.Cell.S); ok {
+			out.columns = append(out.columns, column{title: col.Title, path: path})
+			c.columnPath(col, path, b, s)
+			continue
+		}
+		t := c.text(&col.Cell, b.Unmasked, row)
+		if t == nil {
+			continue
+		}
+		out.columns = append(out.columns, column{title: col.Title, cell: c.fixedOr(t)})
+	}
+}
+
+// columnPath checks a column that is a path of the row.
+func (c *compiler) columnPath(col *graph.Column, path []string, b *graph.Block, s scope) {
+	if b.Rows != nil {
+		return
+	}
+	if !b.Unmasked {
+		c.faults = append(c.faults, maskedReads(&col.Cell, [][]string{append([]string{"data"}, path...)}, s.masks)...)
+	}
+	at := s.row
+	for i, name := range path {
+		if at == nil || at.Kind != shape.Struct || at.Rest != nil || len(at.KeyPatterns) > 0 {
+			return
+		}
+		f := at.Field(name)
+		if f == nil {
+			c.faults = append(c.faults, col.Cell.Fault(0, "the row has no field %q%s", strings.Join(path[:i+1], "."), didYouMean(name, at)))
+			return
+		}
+		at = f.Shape
+	}
+}
+
+func didYouMean(name string, s *shape.Shape) string {
+	known := make([]string, len(s.Fields))
+	for i, f := range s.Fields {
+		known[i] = f.Name
+	}
+	if near := value.Near(name, known); near != "" {
+		return fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return ""
+}
+
+// plainPath reads a column that is a path of the row: customer.name.
+func plainPath(s string) ([]string, bool) {
+	parts := strings.Split(s, ".")
+	for _, p := range parts {
+		if !isName(p) || p == "" {
+			return nil, false
+		}
+	}
+	return parts, true
+}
+
+func (c *compiler) limit(l graph.Limit, s scope) limit {
+	out := limit{rows: l.Rows, bytes: l.Bytes, tokens: l.Tokens}
+	if l.Text != nil {
+		out.block = &block{kind: summary, body: c.fixedOr(c.text(l.Text, false, s)), reads: true}
+	}
+	return out
+}
+
+func (c *compiler) masks(p *graph.Presenter) []mask {
+	var out []mask
+	sees := scope{Scope: c.base.With("data", p.Schema)}
+	for _, r := range p.Redact {
+		m := mask{as: fixed(r.As), remove: r.Remove}
+		for i := range r.Paths {
+			t := &r.Paths[i]
+			path, err := parsePath(t.S)
+			if err == nil {
+				err = declaredPath(path, p.Schema)
+			}
+			if err != nil {
+				c.faults = append(c.faults, t.Fault(0, "%q masks nothing: %v", t.S, err))
+				continue
+			}
+			m.paths = append(m.paths, path)
+		}
+		for i := range r.Patterns {
+			t := &r.Patterns[i]
+			re, err := regexp.Compile(t.S)
+			if err != nil {
+				c.faults = append(c.faults, t.Fault(0, "reading the pattern: %v", err))
+				continue
+			}
+			m.patterns = append(m.patterns, re)
+		}
+		if r.When != nil {
+			// A tool's arguments are there when a tool presents; their types
+			// differ from tool to tool.
+			if p := c.cond(r.When, true, scope{Scope: sees.With("args", nil)}); p != nil {
+				m.when = p
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
