@@ -100,9 +100,18 @@ func (p *Process) signal(s syscall.Signal) { syscall.Kill(-p.PID(), s) }
 
 // Stop ends the program as a service manager would and tells whether it went
 // in good order: exit code 0 and no report of the race detector.
-func (p *Process) Stop() error { return p.end(syscall.SIGTERM) }
+func (p *Process) Stop() error {
+	if err := p.end(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if p.err != nil {
+		return fmt.Errorf("%v: %w\n%s", p.cmd.Args, p.err, p.Output())
+	}
+	return nil
+}
 
-// Interrupt ends the program as Ctrl-C would, which go run passes on.
+// Interrupt ends the program as Ctrl-C would. It asks for no exit code: go run
+// then gives 1 however its program ended.
 func (p *Process) Interrupt() error { return p.end(syscall.SIGINT) }
 
 func (p *Process) end(s syscall.Signal) error {
@@ -113,9 +122,6 @@ func (p *Process) end(s syscall.Signal) error {
 		p.signal(syscall.SIGKILL)
 		<-p.ended
 		return fmt.Errorf("%v did not end within %s of a signal (%s):\n%s", p.cmd.Args, Patience, s, p.Output())
-	}
-	if p.err != nil {
-		return fmt.Errorf("%v: %w\n%s", p.cmd.Args, p.err, p.Output())
 	}
 	if bytes.Contains([]byte(p.Output()), []byte("DATA RACE")) {
 		return errors.New("the race detector reports:\n" + p.Output())
