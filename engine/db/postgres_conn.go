@@ -212,9 +212,12 @@ func (c *pgConn) converse(ctx context.Context, begin string, st *pgStmt, l Limit
 		c.front.SendExecute(&pgproto3.Execute{})
 	}
 	c.front.SendBind(&pgproto3.Bind{PreparedStatement: st.name, Parameters: c.params})
+	// One more tells whether there are more. A statement of which one row is
+	// wanted hardly ever has more, and a count would keep the server from
+	// working on it in parallel.
 	var rows uint32
-	if l.Rows > 0 {
-		rows = uint32(l.Rows) + 1 // one more tells whether there are more
+	if l.Rows > 1 {
+		rows = uint32(l.Rows) + 1
 	}
 	c.front.SendExecute(&pgproto3.Execute{MaxRows: rows})
 	c.front.SendSync(&pgproto3.Sync{})

@@ -1,0 +1,145 @@
+package bind
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fusion-serve/fusion-serve/dsl/expr"
+	"github.com/fusion-serve/fusion-serve/dsl/graph"
+	"github.com/fusion-serve/fusion-serve/dsl/value"
+)
+
+// shapeAnswer compiles from, result and total.
+func (c *compiler) shapeAnswer(b *Binding, t *graph.Tool) {
+	scope := c.scope.With("item", nil)
+	var f graph.Faults
+	if t.From != nil {
+		b.from, f = expr.CompileTemplate(t.From, scope)
+		c.faults = append(c.faults, f...)
+	}
+	if t.Result != nil {
+		b.result, f = expr.CompileTree(t.Result, scope)
+		c.faults = append(c.faults, f...)
+	}
+	switch {
+	case t.Total == nil:
+	case strings.Contains(t.Total.S, "{{"):
+		b.total, f = expr.CompileTemplate(t.Total, scope)
+		c.faults = append(c.faults, f...)
+	case t.SQL == nil:
+		c.faults = append(c.faults, t.Total.Fault(0, "only SQL has columns: write {{ item.%s }}", t.Total.S))
+	default:
+		b.column = t.Total.S
+	}
+}
+
+// finish applies from, total and result to what the binding gave. An answer
+// that is nil stays nil.
+func (b *Binding) finish(env *expr.Env, v any, o *Outcome) error {
+	o.Item, o.Result = v, v
+	if v == nil || b.from == nil && b.result == nil && b.total == nil {
+		return nil
+	}
+	env = env.Fork()
+	env.Set("item", v)
+	if b.from != nil {
+		var err error
+		if o.Item, err = b.from.Value(env); err != nil {
+			return fmt.Errorf("from: %w", err)
+		}
+		env.Set("item", o.Item)
+		o.Result = o.Item
+	}
+	if b.total != nil {
+		n, err := b.total.Value(env)
+		if err == nil {
+			err = o.setTotal(n)
+		}
+		if err != nil {
+			return fmt.Errorf("total: %w", err)
+		}
+	}
+	if b.result == nil || o.Item == nil {
+		return nil
+	}
+	var err error
+	if o.Result, err = b.each(env, o.Item); err != nil {
+		return fmt.Errorf("result: %w", err)
+	}
+	return nil
+}
+
+// each makes the result, for a list once for each element.
+func (b *Binding) each(env *expr.Env, item any) (any, error) {
+	n, at := 0, func(int) any { return nil }
+	switch item := item.(type) {
+	case *value.Rows:
+		n, at = item.Len(), func(i int) any { return item.Object(i) }
+	case []any:
+		n, at = len(item), func(i int) any { return item[i] }
+	default:
+		return b.result.Value(env)
+	}
+	out := make([]any, n)
+	for i := range out {
+		env.Set("item", at(i))
+		v, err := b.result.Value(env)
+		if err != nil {
+			return nil, fmt.Errorf("element %d: %w", i, err)
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+// columnTotal reads the total from its column in the first row; without rows
+// it is 0.
+func (b *Binding) columnTotal(rows *value.Rows, o *Outcome) error {
+	if b.column == "" {
+		return nil
+	}
+	col := rows.Col(b.column)
+	if col < 0 {
+		return fmt.Errorf("total: the query gives no column %q", b.column)
+	}
+	if rows.Len() == 0 {
+		o.Total = 0
+		return nil
+	}
+	if err := o.setTotal(rows.Value(0, col)); err != nil {
+		return fmt.Errorf("total: column %s: %w", b.column, err)
+	}
+	return nil
+}
+
+// setTotal takes a count in; nil is not known.
+func (o *Outcome) setTotal(v any) error {
+	switch n := v.(type) {
+	case nil:
+		return nil
+	case int64:
+		if n >= 0 {
+			o.Total = n
+			return nil
+		}
+	case float64:
+		if n >= 0 && n == float64(int64(n)) {
+			o.Total = int64(n)
+			return nil
+		}
+	case value.Number: // sum(), count() of numeric
+		if whole, ok := value.ParseNumber(trimFraction(string(n))).(int64); ok && whole >= 0 {
+			o.Total = whole
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is no count", value.AppendJSON(nil, v))
+}
+
+// trimFraction takes a fraction of zeros away.
+func trimFraction(digits string) string {
+	if !strings.Contains(digits, ".") {
+		return digits
+	}
+	return strings.TrimSuffix(strings.TrimRight(digits, "0"), ".")
+}
