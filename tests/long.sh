@@ -45,8 +45,7 @@ long_run() {
     echo
     echo "## Go benchmarks"
     echo
-    echo "<!-- not run: printed by go test -bench -->"
-    echo '```text'
+    echo '```text printed by go test -bench'
     grep -E '^(pkg|Benchmark)' "$work/bench.log" || echo "none"
     echo '```'
   } >docs/long-run.md

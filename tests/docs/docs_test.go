@@ -114,22 +114,28 @@ func (r *reader) write(s *snippet) {
 	}
 }
 
+// check has the program find faults in the page's copy, where what the
+// snippet names may stand too.
 func (r *reader) check(s *snippet) {
 	r.t.Helper()
-	folder := r.t.TempDir()
-	if s.file != "" {
-		folder = r.copy() // what it names may stand in the copy too
-	} else {
-		s.file = "snippet.cue"
-		if err := os.WriteFile(filepath.Join(folder, s.file), []byte(s.text), 0o644); err != nil {
-			r.t.Fatal(err)
-		}
+	if s.file == "" {
+		s.file = fmt.Sprintf("snippet%d.cue", s.line)
+		r.write(s)
 	}
-	cmd := exec.Command(servers.Binary(r.t), "check", s.file)
-	cmd.Dir = folder
+	args := []string{"check", s.file}
+	if s.with != "" {
+		args = []string{"check", s.with, s.file}
+	}
+	cmd := exec.Command(servers.Binary(r.t), args...)
+	cmd.Dir, cmd.Env = r.copy(), cleanEnv()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		r.fail(s, "fusion-serve check: %v\n%s", err, out)
 	}
+}
+
+// cleanEnv is the environment without what would decide the engine.
+func cleanEnv() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "DATABASE_URL=") })
 }
 
 // copy gives the page's copy of the tree: what git has or would add.
@@ -173,8 +179,7 @@ func (r *reader) command(ctx context.Context, s *snippet) *exec.Cmd {
 	r.t.Helper()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", s.text)
 	cmd.Dir = r.copy()
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "DATABASE_URL=") })
-	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(servers.Binary(r.t))+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(cleanEnv(), "PATH="+filepath.Dir(servers.Binary(r.t))+string(os.PathListSeparator)+os.Getenv("PATH"))
 	if s.has("postgres") {
 		cmd.Env = append(cmd.Env, "DATABASE_URL="+servers.Postgres(r.t))
 	}

@@ -9,11 +9,13 @@
 //	text output       is what the sh run above it printed
 //	… file=PATH       is put into the page's copy under this path, for the snippets below
 //	cue check         is a whole spec that fusion-serve check finds no fault in
-//	cue parse, json parse    is well-formed; for parts of something larger
+//	cue check with F  is one together with the file F of the tree
+//	cue parse         is well-formed; for parts of something larger
+//	json              is well-formed
+//	… none: WHY       is not run, because
+//	text WHY          likewise: it is a picture, the answer of an agent
 //
-// Any other snippet is not run and must say why, in a comment right above it:
-//
-//	<!-- not run: needs an account -->
+// A block that says nothing is a fault.
 package docs
 
 import (
@@ -28,6 +30,7 @@ type snippet struct {
 	lang   string
 	modes  []string // words of the info string behind the language, without file=
 	file   string   // of file=
+	with   string   // of check with
 	notRun string   // why it is not run
 	text   string   // ends with a line break
 }
@@ -38,7 +41,6 @@ func (s *snippet) has(mode string) bool { return slices.Contains(s.modes, mode) 
 var modesOf = map[string][]string{
 	"sh":   {"run", "serve", "postgres"},
 	"cue":  {"check", "parse"},
-	"json": {"parse"},
 	"text": {"output"},
 }
 
@@ -46,25 +48,23 @@ var modesOf = map[string][]string{
 func snippets(page string) ([]*snippet, error) {
 	var all []*snippet
 	var open *snippet
-	var fence, indent, above string
+	var fence, indent string
 	for i, line := range strings.Split(page, "\n") {
 		text := strings.TrimLeft(line, " ")
 		switch {
 		case open != nil && strings.HasPrefix(text, fence) && strings.Trim(text, fence[:1]+" ") == "":
 			all = append(all, open)
-			open, above = nil, ""
+			open = nil
 		case open != nil:
 			open.text += strings.TrimPrefix(line, indent) + "\n"
 		case strings.HasPrefix(text, "```") || strings.HasPrefix(text, "~~~"):
 			info := strings.TrimLeft(text, text[:1])
 			fence, indent = text[:len(text)-len(info)], line[:len(line)-len(text)]
 			var err error
-			if open, err = opening(info, above); err != nil {
+			if open, err = opening(info); err != nil {
 				return nil, fmt.Errorf("line %d: %w", i+1, err)
 			}
 			open.line = i + 1
-		case text != "":
-			above = text
 		}
 	}
 	if open != nil {
@@ -73,32 +73,44 @@ func snippets(page string) ([]*snippet, error) {
 	return all, nil
 }
 
-// opening reads an info string and the line above it.
-func opening(info, above string) (*snippet, error) {
-	s := &snippet{}
-	words := strings.Fields(info)
-	if len(words) > 0 {
-		s.lang, words = words[0], words[1:]
+// opening reads an info string.
+func opening(info string) (*snippet, error) {
+	lang, rest, _ := strings.Cut(strings.TrimSpace(info), " ")
+	s := &snippet{lang: lang}
+	if why, ok := strings.CutPrefix(rest, "none:"); ok {
+		s.notRun = strings.TrimSpace(why)
+	} else if lang == "text" && !strings.HasPrefix(rest, "output") && !strings.HasPrefix(rest, "file=") {
+		s.notRun = rest
+	} else if err := s.words(strings.Fields(rest)); err != nil {
+		return nil, err
 	}
-	for _, w := range words {
-		if path, ok := strings.CutPrefix(w, "file="); ok {
-			s.file = path
-		} else if slices.Contains(modesOf[s.lang], w) {
-			s.modes = append(s.modes, w)
-		} else {
-			return nil, fmt.Errorf("%q says nothing about a %q block; see tests/docs/page_test.go", w, s.lang)
-		}
-	}
-	if why, ok := strings.CutPrefix(above, "<!-- not run:"); ok {
-		s.notRun = strings.TrimSpace(strings.TrimSuffix(why, "-->"))
+	if lang == "json" && s.notRun == "" {
+		s.modes = append(s.modes, "parse")
 	}
 	switch runs := len(s.modes) > 0 || s.file != ""; {
-	case runs && s.notRun != "":
-		return nil, fmt.Errorf("the block is run, and the comment above says that it is not")
 	case !runs && s.notRun == "":
-		return nil, fmt.Errorf("the block says neither how it is run nor why not; see tests/docs/page_test.go")
+		return nil, fmt.Errorf("the block says neither how it is run nor why not (tests/docs/page_test.go tells how)")
 	case s.has("postgres") && !s.has("run") && !s.has("serve"):
 		return nil, fmt.Errorf("postgres stands beside run or serve")
+	case s.with != "" && !s.has("check"):
+		return nil, fmt.Errorf("with stands behind check")
 	}
 	return s, nil
+}
+
+// words reads the words of an info string that is run.
+func (s *snippet) words(words []string) error {
+	for i := 0; i < len(words); i++ {
+		if path, ok := strings.CutPrefix(words[i], "file="); ok {
+			s.file = path
+		} else if words[i] == "with" && i+1 < len(words) {
+			i++
+			s.with = words[i]
+		} else if slices.Contains(modesOf[s.lang], words[i]) {
+			s.modes = append(s.modes, words[i])
+		} else {
+			return fmt.Errorf("%q says nothing about a %q block (tests/docs/page_test.go tells what does)", words[i], s.lang)
+		}
+	}
+	return nil
 }
