@@ -2,18 +2,13 @@
 # Each need_ function prints what it installs; packages come from apt-get, npm and the Go module proxy.
 
 as_root() {
-  if [ "$(id -u)" = 0 ]; then
-    "$@"
-  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
-    sudo -n "$@"
-  else
-    die "$* needs root: run it yourself, or run test.sh as root or with sudo that asks no password"
-  fi
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 
 # apt_install NAME... installs Debian packages.
 apt_install() {
   command -v apt-get >/dev/null || die "there is no apt-get here: install $* by hand"
+  as_root true 2>/dev/null || die "$* must be installed: run 'apt-get install $*' as root, or test.sh as root or with a sudo that asks no password"
   say "installing with apt-get: $*"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >"$work/apt.log" 2>&1 || true # an old list may do
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >>"$work/apt.log" 2>&1 || {
