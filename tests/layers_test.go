@@ -45,7 +45,7 @@ var outside = map[string][]string{
 	"github.com/jackc/pgx":            {"engine/db", "tests/servers", "tests/bench"},
 	"github.com/ncruces/go-sqlite3":   {"engine/db"},
 	"github.com/mark3labs/mcp-go":     {"engine/serve"},
-	"github.com/rogpeppe/go-internal": {},
+	"github.com/rogpeppe/go-internal": {"engine/golden"},
 	"github.com/spf13/pflag":          {"cmd/fusion-serve"},
 	"golang.org/x/sync":               {"engine/db", "engine/bind", "engine"},
 }
