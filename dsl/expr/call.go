@@ -85,23 +85,19 @@ func (c *compiler) function(n ast.Node, f *function, parts []code) code {
 	case flowCompare:
 		c.use(parts...)
 		for _, p := range parts {
-			out.from = merge(out.from, p.from)
+			out.from = c.merge(out.from, p.from)
 		}
 	case flowLists:
 		for _, p := range parts {
-			c.reads.touch(p.from)
-			out.from = merge(out.from, p.from)
+			out.from = c.merge(out.from, p.from)
 		}
 	case flowElement:
-		c.reads.touch(parts[0].from)
 		out.from = parts[0].from.step("*", out.typ.leaf())
 	case flowLength:
-		c.reads.touch(parts[0].from)
 		if k := parts[0].typ.kind; k != listKind && k != textKind {
 			c.reads.touch(parts[0].from.step("*", true))
 		}
 	case flowKeys:
-		c.reads.touch(parts[0].from)
 		c.reads.touch(parts[0].from.step("*", true))
 	}
 	c.makes = c.makes || f.makes

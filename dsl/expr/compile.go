@@ -107,7 +107,29 @@ func compile(s source, scope *Scope, want Want) (*Program, graph.Faults) {
 	}, c.faults
 }
 
+// node compiles a part. Its value is looked at wherever it goes, so that the
+// paths it may come from are read.
 func (c *compiler) node(n ast.Node) code {
+	x := c.part(n)
+	x.from = c.keep(x.from)
+	c.reads.touch(x.from)
+	return x
+}
+
+// keep gives the origin, or none after noting that all of it is read, where
+// it has become too large to follow.
+func (c *compiler) keep(o *origin) *origin {
+	left := maxOrigin
+	if o.fits(&left) {
+		return o
+	}
+	c.reads.use(o)
+	return nil
+}
+
+func (c *compiler) merge(a, b *origin) *origin { return c.keep(merge(a, b)) }
+
+func (c *compiler) part(n ast.Node) code {
 	switch n := n.(type) {
 	case *ast.NilNode:
 		return constant(nil, typ{kind: nilKind})
@@ -168,7 +190,11 @@ func (c *compiler) identifier(n *ast.IdentifierNode) code {
 		if _, isFunction := functionNamed(n.Value); isFunction || isClosure(n.Value) {
 			return c.fault(n, "%s is a function: write %s(…)", n.Value, n.Value)
 		}
-		return c.fault(n, "there is no %q here%s", n.Value, didYouMean(n.Value, known))
+		hint := didYouMean(n.Value, known)
+		if hint == "" {
+			hint = suggestion(c.fieldInScope(n.Value))
+		}
+		return c.fault(n, "there is no %q here%s", n.Value, hint)
 	}
 	name, t := n.Value, typeOf(s)
 	return code{
@@ -177,6 +203,18 @@ func (c *compiler) identifier(n *ast.IdentifierNode) code {
 		from: &origin{paths: []path{{segs: []string{name}, leaf: t.leaf()}}},
 		text: name,
 	}
+}
+
+// fieldInScope gives the field of a name in scope that is called n, or nearly
+// so, as it must be written; "" if there is none.
+func (c *compiler) fieldInScope(n string) string {
+	for _, s := range c.scope.list() {
+		shape, _ := c.scope.find(s)
+		if f := nearest(n, typeOf(shape).fields()); f != "" {
+			return s + "." + f
+		}
+	}
+	return ""
 }
 
 // let compiles `let name = value; expr`.
@@ -210,7 +248,7 @@ func (c *compiler) let(n *ast.VariableDeclaratorNode) code {
 func (c *compiler) conditional(n *ast.ConditionalNode) code {
 	when := c.condition(n.Cond)
 	a, b := c.node(n.Exp1), c.node(n.Exp2)
-	return code{typ: join(a.typ, b.typ), from: merge(a.from, b.from), eval: func(r *run) (any, error) {
+	return code{typ: join(a.typ, b.typ), from: c.merge(a.from, b.from), eval: func(r *run) (any, error) {
 		ok, err := when(r)
 		if err != nil {
 			return nil, err
@@ -258,7 +296,7 @@ func (c *compiler) array(n *ast.ArrayNode) code {
 		} else {
 			out.typ = list(join(out.typ.element(), parts[i].typ))
 		}
-		out.from.elem = merge(out.from.elem, parts[i].from)
+		out.from.elem = c.merge(out.from.elem, parts[i].from)
 		out.known = out.known && parts[i].known
 		vals[i] = parts[i].val
 	}
@@ -300,7 +338,7 @@ func (c *compiler) object(n *ast.MapNode) code {
 			if k := keys[i].typ.kind; k != textKind && k != anyKind {
 				c.fault(pair.Key, "a key must be a text, not %s", k)
 			}
-			from.elem = merge(from.elem, vals[i].from)
+			from.elem = c.merge(from.elem, vals[i].from)
 			continue
 		}
 		if j := slices.Index(rec.names, key); j >= 0 {

@@ -23,8 +23,17 @@ func (e *Env) SetContext(ctx context.Context) { e.run.ctx = ctx }
 
 // Set gives a name its value.
 func (e *Env) Set(name string, v any) {
-	if n, ok := v.(int); ok {
-		v = int64(n)
+	switch x := v.(type) {
+	case int:
+		v = int64(x)
+	case *value.Object:
+		if x == nil {
+			v = nil
+		}
+	case *value.Rows:
+		if x == nil {
+			v = nil
+		}
 	}
 	for i, n := range e.names {
 		if n == name {
@@ -124,7 +133,8 @@ func (r *row) object() *value.Object { return r.rows.Object(r.i) }
 type seq struct {
 	list []any
 	rows *value.Rows
-	refs []row // rows of an answer that closures see are handed out from here
+	refs []row // rows of an answer are handed out from here
+	once bool  // nobody keeps an element beyond the next one
 }
 
 func seqOf(v any) (seq, bool) {
@@ -149,12 +159,22 @@ func (s *seq) at(i int) any {
 		return s.list[i]
 	}
 	if len(s.refs) == 0 {
-		s.refs = make([]row, 32)
+		s.refs = make([]row, s.block())
 	}
 	r := &s.refs[0]
-	s.refs = s.refs[1:]
+	if !s.once {
+		s.refs = s.refs[1:]
+	}
 	r.rows, r.i = s.rows, i
 	return r
+}
+
+// block is how many rows are made at once.
+func (s *seq) block() int {
+	if s.once {
+		return 1
+	}
+	return min(32, s.rows.Len())
 }
 
 // all gives the elements as a list; it may be the original one and must not

@@ -7,8 +7,8 @@ import (
 // listFunctions work on lists and structs.
 var listFunctions = []function{
 	{Function: Function{Signature: "len(x any) int", Doc: "the number of elements of a list, of fields of a struct, of characters of a text", Example: "len([1, 2])", Gives: "2"}, run: length, flow: flowLength},
-	{Function: Function{Signature: "first(list list) any", Doc: "the first element; nil of an empty list", Example: "first([1, 2])", Gives: "1"}, run: firstOf, typ: elementType, flow: flowElement},
-	{Function: Function{Signature: "last(list list) any", Doc: "the last element; nil of an empty list", Example: "last([1, 2])", Gives: "2"}, run: lastOf, typ: elementType, flow: flowElement},
+	{Function: Function{Signature: "first(list list|nil) any", Doc: "the first element; nil of an empty list and of nil", Example: "first([1, 2])", Gives: "1"}, run: firstOf, typ: elementType, flow: flowElement},
+	{Function: Function{Signature: "last(list list|nil) any", Doc: "the last element; nil of an empty list and of nil", Example: "last([1, 2])", Gives: "2"}, run: lastOf, typ: elementType, flow: flowElement},
 	{Function: Function{Signature: "take(list list, n int) list", Doc: "the first n elements", Example: "take([1, 2, 3], 2)", Gives: "[1,2]"}, run: take, typ: firstType, flow: flowLists, makes: true},
 	{Function: Function{Signature: "reverse(list list) list", Doc: "the elements from last to first", Example: "reverse([1, 2])", Gives: "[2,1]"}, run: reverse, typ: firstType, flow: flowLists, makes: true},
 	{Function: Function{Signature: "concat(lists... list) list", Doc: "the elements of all the lists", Example: "concat([1], [2, 3])", Gives: "[1,2,3]"}, run: concat, typ: joinedType, flow: flowLists, makes: true},

@@ -14,20 +14,15 @@ var numberFunctions = []function{
 	{Function: Function{Signature: "int(x any) int", Doc: "the whole number that a text or number says; what stands behind the point falls off", Example: "int('42')", Gives: "42"}, run: toInt},
 	{Function: Function{Signature: "float(x any) number", Doc: "the number that a text or number says", Example: "float('1.5')", Gives: "1.5"}, run: toFloat},
 	{Function: Function{Signature: "abs(x number) number", Doc: "without its sign", Example: "abs(-3)", Gives: "3"}, run: abs, typ: sameNumber},
-	{Function: Function{Signature: "ceil(x number) number", Doc: "the next whole number above", Example: "ceil(1.2)", Gives: "2"}, run: rounded(math.Ceil)},
-	{Function: Function{Signature: "floor(x number) number", Doc: "the next whole number below", Example: "floor(1.8)", Gives: "1"}, run: rounded(math.Floor)},
+	{Function: Function{Signature: "ceil(x number) int", Doc: "the next whole number above", Example: "ceil(1.2)", Gives: "2"}, run: rounded(math.Ceil)},
+	{Function: Function{Signature: "floor(x number) int", Doc: "the next whole number below", Example: "floor(1.8)", Gives: "1"}, run: rounded(math.Floor)},
 	{Function: Function{Signature: "max(numbers... any) any", Doc: "the largest of numbers and lists of numbers; nil without one", Example: "max([1, 3], 2)", Gives: "3"}, run: extreme("max", 1)},
 	{Function: Function{Signature: "min(numbers... any) any", Doc: "the smallest of numbers and lists of numbers; nil without one", Example: "min([1, 3], 2)", Gives: "1"}, run: extreme("min", -1)},
 	{Function: Function{Signature: "mean(numbers... any) number", Doc: "the average of numbers and lists of numbers; 0 without one", Example: "mean([1, 2])", Gives: "1.5"}, run: mean},
 	{Function: Function{Signature: "median(numbers... any) number", Doc: "the one in the middle of numbers and lists of numbers; 0 without one", Example: "median([1, 9, 2])", Gives: "2"}, run: median},
 }
 
-func sameNumber(args []code) typ {
-	if args[0].typ.kind == intKind {
-		return typ{kind: intKind}
-	}
-	return typ{kind: numberKind}
-}
+func sameNumber(args []code) typ { return typ{kind: args[0].typ.kind} }
 
 func toInt(r *run, off int, args []any) (any, error) {
 	if s, ok := args[0].(string); ok {

@@ -18,7 +18,7 @@ var helpers = []function{
 	{Function: Function{Helper: true, Signature: "date(when any, layout? text) text|nil", Doc: "the day of a time in UTC: an RFC 3339 text, a date, or seconds since 1970; layout is Go's, of 2 January 2006 15:04:05; nil stays nil", Example: "date('2026-03-01T23:30:00-02:00')", Gives: `"2026-03-02"`}, run: date},
 	{Function: Function{Helper: true, Signature: "unix(when any) int|nil", Doc: "seconds since 1970 of a time as date takes it; nil stays nil", Example: "unix('2026-03-01T09:00:00Z')", Gives: "1772355600"}, run: unix},
 	{Function: Function{Helper: true, Signature: "plural(n number, one text, many? text) text", Doc: "the number and its noun; the many are one with an s unless they are given", Example: "plural(2, 'child', 'children')", Gives: `"2 children"`}, run: plural},
-	{Function: Function{Helper: true, Signature: "round(x number, places? int) number", Doc: "rounded to so many places behind the point (none), a half away from zero", Example: "round(2.345, 1)", Gives: "2.3"}, run: round},
+	{Function: Function{Helper: true, Signature: "round(x number, places? int) number", Doc: "rounded to so many places behind the point (none), a half away from zero", Example: "round(2.345, 1)", Gives: "2.3"}, run: round, typ: roundType},
 	{Function: Function{Helper: true, Signature: "json(x any) text", Doc: "compact JSON, keys in their order", Example: "json({b: 1, a: [true, nil]})", Gives: `"{\"b\":1,\"a\":[true,null]}"`}, run: toJSON},
 	{Function: Function{Helper: true, Signature: "str(x any) text", Doc: "a value as a text, as String(x) of JavaScript: a list has commas, a struct is [object Object]", Example: "str([1, 2.50, nil, 'a'])", Gives: `"1,2.5,,a"`}, run: str},
 	{Function: Function{Helper: true, Signature: "default(x any, other any) any", Doc: "other where x is nil or an empty text, else x; ?? looks at nil alone", Example: "default('', 'none')", Gives: `"none"`}, run: fallback, typ: fallbackType, flow: flowCompare},
@@ -132,6 +132,13 @@ func plural(r *run, off int, args []any) (any, error) {
 	}
 	s := string(value.AppendText(nil, args[0])) + " " + noun
 	return s, r.text(off, len(s))
+}
+
+func roundType(args []code) typ {
+	if len(args) == 1 {
+		return typ{kind: intKind}
+	}
+	return typ{kind: numberKind}
 }
 
 // round works on the shortest decimal form of the number, which is what

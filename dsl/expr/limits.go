@@ -22,10 +22,12 @@ const (
 	MaxText  = 1 << 20
 	MaxTexts = 8 << 20
 	// MaxCells is the most elements of all lists and structs that one
-	// evaluation makes, and of its result when they are counted where they
-	// stand (a list that is in a result a thousand times counts a thousand
-	// times).
+	// evaluation makes.
 	MaxCells = 1_000_000
+	// MaxResult is the most bytes of texts and elements of a result that an
+	// expression made, each counted wherever it stands: a list that is in it
+	// a thousand times counts a thousand times.
+	MaxResult = 64 << 20
 
 	maxPattern = 1 << 10 // bytes of a regular expression that is computed
 	ctxEvery   = 1 << 10 // steps between two looks at the context
@@ -111,16 +113,18 @@ func weigh(v any, left *int, depth int) bool {
 // presentable: rows in it become objects. Only what the expression made holds
 // rows, so only that is changed.
 func (r *run) settle(off int, v any) (any, error) {
-	left := MaxCells
+	left := MaxResult
 	switch out, state := settle(v, &left, 0); state {
 	case tooLarge:
-		return nil, r.fail(off, "the result has more than %d elements", MaxCells)
+		return nil, r.fail(off, "the result is larger than %d bytes", MaxResult)
 	case tooDeep:
 		return nil, r.fail(off, "the result nests deeper than %d levels", value.MaxDepth)
 	default:
 		return out, nil
 	}
 }
+
+const cellSize = 16 // bytes of an element
 
 const (
 	settled = iota
@@ -129,16 +133,19 @@ const (
 )
 
 func settle(v any, left *int, depth int) (any, int) {
-	if *left--; *left < 0 {
+	if *left -= cellSize; *left < 0 {
 		return nil, tooLarge
 	}
 	if depth > value.MaxDepth {
 		return nil, tooDeep
 	}
 	switch v := v.(type) {
+	case string:
+		*left -= len(v)
 	case *row:
-		*left -= len(v.rows.Cols())
-		return v.object(), settled
+		o := v.object()
+		_, state := settle(o, left, depth)
+		return o, state
 	case []any:
 		for i, x := range v {
 			y, state := settle(x, left, depth+1)
@@ -161,7 +168,10 @@ func settle(v any, left *int, depth int) (any, int) {
 			}
 		}
 	case *value.Rows:
-		*left -= v.Len() * len(v.Cols())
+		*left -= v.Size() + cellSize*v.Len()*len(v.Cols())
+	}
+	if *left < 0 {
+		return nil, tooLarge
 	}
 	return v, settled
 }

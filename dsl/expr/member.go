@@ -111,7 +111,11 @@ func (c *compiler) index(n *ast.MemberNode, base code) code {
 		return unknown()
 	}
 	what, optional := called(base), n.Optional
-	return code{typ: t, from: base.from.step(seg, t.leaf()), text: under(base, "[…]"), eval: func(r *run) (any, error) {
+	place := "[…]"
+	if i.known {
+		place = "[" + string(value.AppendJSON(nil, i.val)) + "]"
+	}
+	return code{typ: t, from: base.from.step(seg, t.leaf()), text: under(base, place), eval: func(r *run) (any, error) {
 		v, err := base.eval(r)
 		if err != nil {
 			return nil, err
@@ -196,7 +200,6 @@ func (c *compiler) slice(n *ast.SliceNode) code {
 	}
 	from, to := bound(n.From), bound(n.To)
 	c.makes = true
-	c.reads.touch(base.from)
 	off, what := c.at(n), called(base)
 	out := code{typ: base.typ, from: base.from, eval: func(r *run) (any, error) {
 		v, err := base.eval(r)

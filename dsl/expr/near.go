@@ -3,19 +3,26 @@ package expr
 import "strings"
 
 // didYouMean gives ` (did you mean "…"?)` for the known name that is nearest
-// to a misspelt one, or "" if none is near: at most a third of the letters
-// differ, one at least.
-func didYouMean(name string, known []string) string {
+// to a misspelt one, or "".
+func didYouMean(name string, known []string) string { return suggestion(nearest(name, known)) }
+
+func suggestion(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ` (did you mean "` + name + `"?)`
+}
+
+// nearest gives the known name that is nearest to a misspelt one, or "" if
+// none is near: at most a third of the letters differ, one at least.
+func nearest(name string, known []string) string {
 	best, dist := "", max(1, len(name)/3)+1
 	for _, k := range known {
 		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < dist {
 			best, dist = k, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return ` (did you mean "` + best + `"?)`
+	return best
 }
 
 // distance counts the letters to insert, drop, replace or swap with their

@@ -28,13 +28,6 @@ func (n num) float() float64 {
 	return n.f
 }
 
-func (n num) value() any {
-	if n.isInt {
-		return n.i
-	}
-	return n.f
-}
-
 // asNum gives the number that v is.
 func asNum(v any) (num, bool) {
 	switch v := v.(type) {

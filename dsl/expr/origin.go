@@ -32,7 +32,12 @@ func merge(a, b *origin) *origin {
 	if b.none() || a == b {
 		return a
 	}
-	out := &origin{paths: append(slices.Clone(a.paths), b.paths...), elem: merge(a.elem, b.elem)}
+	out := &origin{paths: slices.Clone(a.paths), elem: merge(a.elem, b.elem)}
+	for _, p := range b.paths {
+		if !slices.ContainsFunc(out.paths, func(q path) bool { return p.leaf == q.leaf && slices.Equal(p.segs, q.segs) }) {
+			out.paths = append(out.paths, p)
+		}
+	}
 	if a.fields == nil && b.fields == nil {
 		return out
 	}
@@ -43,6 +48,26 @@ func merge(a, b *origin) *origin {
 		}
 	}
 	return out
+}
+
+// maxOrigin is how much of an origin is followed: paths and levels counted
+// wherever they stand.
+const maxOrigin = 256
+
+// fits counts what is in the origin, until left is used up.
+func (o *origin) fits(left *int) bool {
+	if o == nil {
+		return true
+	}
+	if *left -= 1 + len(o.paths); *left < 0 || !o.elem.fits(left) {
+		return false
+	}
+	for _, f := range o.fields {
+		if !f.fits(left) {
+			return false
+		}
+	}
+	return true
 }
 
 // step goes one level down: into a field, into any element ("*") or to a
@@ -115,7 +140,8 @@ func (r *reads) use(o *origin) {
 	}
 }
 
-// sorted gives the paths in order, without those that another one covers.
+// sorted gives the paths in order, without those that another one covers or
+// leads through.
 func (r *reads) sorted() [][]string {
 	var out [][]string
 	for _, p := range r.list {
@@ -127,13 +153,19 @@ func (r *reads) sorted() [][]string {
 	return out
 }
 
-// covers tells whether q, which ends in "**", stands for p as well.
+// covers tells whether q stands for p as well: q begins with p, or ends in
+// "**" above it.
 func covers(q, p []string) bool {
-	n := len(q) - 1
-	if q[n] != "**" || len(p) < n || slices.Equal(q, p) {
+	if slices.Equal(q, p) {
 		return false
 	}
-	return slices.Equal(q[:n], p[:n])
+	if n := len(q) - 1; q[n] == "**" {
+		q = q[:n]
+		if len(p) >= n && slices.Equal(q, p[:n]) {
+			return true
+		}
+	}
+	return p[len(p)-1] != "**" && len(q) > len(p) && slices.Equal(q[:len(p)], p)
 }
 
 func joinReads(parts ...[][]string) [][]string {

@@ -3,6 +3,7 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -51,9 +52,7 @@ func (s *source) parse() (ast.Node, *graph.Fault) {
 	case !utf8.ValidString(s.text):
 		return fault(s.base, "the expression is not UTF-8")
 	}
-	config := conf.CreateNew()
-	config.MaxNodes = MaxNodes
-	tree, err := parser.ParseWithConfig(s.text, config)
+	tree, err := parser.ParseWithConfig(s.text, &conf.Config{MaxNodes: MaxNodes})
 	if err == nil {
 		return tree.Node, nil
 	}
@@ -61,15 +60,20 @@ func (s *source) parse() (ast.Node, *graph.Fault) {
 	if !errors.As(err, &e) {
 		return fault(s.base, "syntax: "+err.Error())
 	}
+	if m := pipeEnd.FindStringSubmatchIndex(s.text[:min(s.off(e.From+1)-s.base, len(s.text))]); m != nil {
+		return fault(s.base+m[2], "a function behind | needs parentheses: | upper()")
+	}
 	from, to := s.off(e.From), s.off(e.To)
 	return fault(from, syntax(e.Message, s.src.S[from:max(from, to)], to >= s.base+len(s.text)))
 }
+
+// pipeEnd finds `| name` just before the place where the parser stopped.
+var pipeEnd = regexp.MustCompile(`(?:^|[^|])\|\s*([A-Za-z_]\w*)\s*\|?$`)
 
 // wrongTokens are operators of other languages, with what this one has.
 var wrongTokens = map[string]string{
 	"=":  "to compare, write ==",
 	"&":  "write && or and",
-	"<>": "write !=",
 	";":  "there is one expression; only let ends in ;",
 }
 
