@@ -181,7 +181,10 @@ func layoutPattern(layout string) string {
 		case strings.HasPrefix(rest, "2006"):
 			b.WriteString("[0-9]{4}")
 			rest = rest[4:]
-		case len(rest) >= 2 && strings.Contains(" 01 02 03 04 05 06 15 ", " "+rest[:2]+" "):
+		case strings.HasPrefix(rest, "15"): // Go reads one digit, too
+			b.WriteString("[0-9]{1,2}")
+			rest = rest[2:]
+		case len(rest) >= 2 && strings.Contains(" 01 02 03 04 05 06 ", " "+rest[:2]+" "):
 			b.WriteString("[0-9]{2}")
 			if rest[:2] == "05" { // Go reads a fraction that the layout does not name
 				b.WriteString(`([.,][0-9]+)?`)
