@@ -7,42 +7,103 @@ import (
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 )
 
-// dataBlock writes block 1. Where it is larger than the limit, whole rows are
-// left out; what has no rows and is too large is answered with the failure
-// that it gives.
-func (v *View) dataBlock(r *renderer, p *prepared, shown func() any) *Response {
-	start := len(r.buf)
-	v.writeData(r, p, shown)
+// fit makes an answer that is larger than its limit small enough: whole rows
+// are left out of a list, a text is cut and says so, anything else is answered
+// with a failure, because half a JSON document is none.
+func (v *View) fit(r *renderer, p *prepared, shown func() any) (*Failure, error) {
 	l := &p.plan.limit
-	if l.fits(r.buf[start:]) {
-		r.end(start)
-		return nil
-	}
-	if !p.list {
-		return v.tooLarge(l).Response()
-	}
-	lo, hi := 0, p.n-1 // as many rows as fit lie between them
-	for lo < hi {
-		mid := (lo + hi + 1) / 2
-		if v.writeRows(r, p, shown, start, mid) {
-			lo = mid
-		} else {
-			hi = mid - 1
+	switch {
+	case p.list:
+		lo, hi := 0, p.n-1 // as many rows as fit lie between them
+		for lo < hi {
+			mid := (lo + hi + 1) / 2
+			p.cut(mid)
+			if err := v.write(r, p, shown); err != nil {
+				return nil, err
+			}
+			if l.fits(r.buf) {
+				lo = mid
+			} else {
+				hi = mid - 1
+			}
+		}
+		p.cut(lo)
+		if err := v.write(r, p, shown); err != nil {
+			return nil, err
+		}
+	case kindOf(shown()) == "string":
+		if r.capText(l) {
+			return nil, nil
 		}
 	}
-	v.writeRows(r, p, shown, start, lo)
-	r.end(start)
-	return nil
+	if l.fits(r.buf) {
+		return nil, nil
+	}
+	return v.tooLarge(l), nil
 }
 
-// writeRows writes the block with the first n rows and tells whether it fits.
-func (v *View) writeRows(r *renderer, p *prepared, shown func() any, start, n int) bool {
-	p.cut(n)
-	r.buf = r.buf[:start]
-	v.writeData(r, p, shown)
-	return p.plan.limit.fits(r.buf[start:])
+// capText cuts the data block, a text, to what the other blocks leave of the
+// limit; false: they leave no room.
+func (r *renderer) capText(l *limit) bool {
+	data := r.blocks[r.data]
+	rest := append(append([]byte(nil), r.buf[:data.start]...), r.buf[data.end:]...)
+	text, ok := l.cutText(r.buf[data.start:data.end], rest)
+	if !ok {
+		return false
+	}
+	moved := len(text) - (data.end - data.start)
+	tail := append([]byte(nil), r.buf[data.end:]...)
+	r.buf = append(append(r.buf[:data.start], text...), tail...)
+	r.blocks[r.data].end += moved
+	for i := r.data + 1; i < len(r.blocks); i++ {
+		r.blocks[i].start += moved
+		r.blocks[i].end += moved
+	}
+	r.side.move(data.end, moved)
+	return true
 }
 
+// leastText is the smallest limit of bytes for a text: the notice needs room.
+const leastText = 1024
+
+// cutText cuts a text so that it, a notice and the rest are within the limit;
+// not ok: there is no room for the notice.
+func (l *limit) cutText(text, rest []byte) ([]byte, bool) {
+	bytes, runes := int64(len(text)), int64(utf8.RuneCount(text))
+	what := ""
+	if l.bytes > 0 {
+		most := max(l.bytes, leastText)
+		bytes = most - int64(len(rest))
+		what = fmt.Sprintf("%dKB", (most+512)/1024)
+	}
+	if l.tokens > 0 {
+		runes = l.tokens*7/2 - int64(utf8.RuneCount(rest))
+		if what == "" {
+			what = fmt.Sprintf("%d tokens", l.tokens)
+		}
+	}
+	if int64(len(text)) <= bytes && int64(utf8.RuneCount(text)) <= runes {
+		return text, true
+	}
+	notice := "\n\n[SYSTEM INTERVENTION: Payload truncated at " + what + " to prevent memory crash. " +
+		"You MUST use pagination (limit/offset) or filters to retrieve smaller result sets.]"
+	bytes -= int64(len(notice))
+	runes -= int64(len(notice))
+	if bytes < 0 || runes < 0 {
+		return nil, false
+	}
+	end, n := 0, int64(0)
+	for end < len(text) {
+		_, size := utf8.DecodeRune(text[end:])
+		if n++; int64(end+size) > bytes || n > runes {
+			break
+		}
+		end += size
+	}
+	return append(append([]byte(nil), text[:end]...), notice...), true
+}
+
+// writeData writes block 1.
 func (v *View) writeData(r *renderer, p *prepared, shown func() any) {
 	start := len(r.buf)
 	var keys []string
@@ -52,24 +113,25 @@ func (v *View) writeData(r *renderer, p *prepared, shown func() any) {
 	if p.rows != nil && !p.plan.toon {
 		r.buf = p.rows.appendIndent(r.buf, p.n, keys)
 		r.buf = defuse(r.buf, start, inJSON)
+		r.end(start)
 		return
 	}
-	x := picked(shown(), keys)
-	switch s := x.(type) {
+	switch x := picked(shown(), keys).(type) {
 	case nil:
 		r.string("OK")
 	case string:
-		if s == "" {
-			s = "OK"
+		if x == "" {
+			x = "OK"
 		}
-		r.buf = defuse(append(r.buf, s...), start, inText)
+		r.buf = defuse(append(r.buf, x...), start, inText)
 	default:
 		if p.plan.toon {
 			r.buf = defuse(appendToon(r.buf, x), start, inToon)
-			return
+		} else {
+			r.buf = defuse(value.AppendIndent(r.buf, x, 0), start, inJSON)
 		}
-		r.buf = defuse(value.AppendIndent(r.buf, x, 0), start, inJSON)
 	}
+	r.end(start)
 }
 
 // fits tells whether a text is within the limits of bytes and tokens.

@@ -55,6 +55,7 @@ func (c *compiler) define(s *Set) {
 		d.flat = d.define(c, wire)
 		s.defs = append(s.defs, d)
 	}
+	c.conflicts(s)
 }
 
 func said(b *bool, otherwise bool) bool {
@@ -67,10 +68,10 @@ func said(b *bool, otherwise bool) bool {
 // Definitions gives the MCP tools for the declared tools that keep(dotted
 // name) admits, in order of declaration, in the spec's exposition.
 func (s *Set) Definitions(keep func(tool string) bool) []Definition {
-	out := []Definition{}
 	if s.g.Server.Exposition == "grouped" {
 		return s.grouped(keep)
 	}
+	out := []Definition{}
 	for i := range s.defs {
 		if keep(s.defs[i].tool.Name) {
 			out = append(out, s.defs[i].flat)
@@ -132,12 +133,12 @@ func appendIcons(b []byte, icons []graph.Icon) []byte {
 }
 
 // text is what the author says of a tool, its instructions first.
-func (d *definition) text(c *compiler) string {
-	s := c.names.words(d.tool.Description)
+func (d *definition) text(n *names) string {
+	s := n.words(d.tool.Description)
 	if d.tool.Instructions == "" {
 		return s
 	}
-	i := "[INSTRUCTIONS] " + c.names.words(d.tool.Instructions)
+	i := "[INSTRUCTIONS] " + n.words(d.tool.Instructions)
 	if s == "" {
 		return i
 	}
@@ -145,7 +146,10 @@ func (d *definition) text(c *compiler) string {
 }
 
 func (d *definition) description(c *compiler) string {
-	s := d.text(c)
+	s := d.text(c.names)
+	if g := c.g.Group(d.group); s == "" && g != nil {
+		s = c.names.words(g.Description)
+	}
 	if s == "" {
 		s = d.group + " → " + d.action
 	}

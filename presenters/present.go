@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
@@ -47,14 +48,10 @@ func (h *sizeHint) guess() int {
 // logs it and answers Internal.
 func (v *View) Present(c *Call, result any) (*Response, error) {
 	r := newRenderer(c, v.size.guess())
-	if v.cache != nil {
-		r.buf = append(r.buf, v.cache...)
-		r.end(0)
-	}
 	if nothing(result) {
-		start := len(r.buf)
+		r.before(v.cache)
 		r.string("OK")
-		r.end(start)
+		r.end(len(v.cache))
 		return r.response(), nil
 	}
 	p, err := r.prepare(v.plan, result, c.Total, c.More)
@@ -69,25 +66,39 @@ func (v *View) Present(c *Call, result any) (*Response, error) {
 			return nil, err
 		}
 	}
-	if tooLarge := v.dataBlock(r, p, shown); tooLarge != nil {
-		return tooLarge, nil
+	if err := v.write(r, p, shown); err != nil {
+		return nil, err
+	}
+	if !p.plan.limit.fits(r.buf) {
+		tooLarge, err := v.fit(r, p, shown)
+		if err != nil {
+			return nil, err
+		}
+		if tooLarge != nil {
+			return tooLarge.Response(), nil
+		}
 	}
 	if v.structured {
 		if resp.Structured, err = v.structuredContent(p); err != nil {
 			return nil, err
 		}
 	}
-	data := len(r.blocks)
-	if err := r.emit(p, true); err != nil {
-		return nil, err
-	}
 	v.size.n.Store(int64(len(r.buf)))
 	r.fill(resp)
 	if sent != nil {
-		resp.Blocks = append(resp.Blocks[:data:data], append([]Content{*sent}, resp.Blocks[data:]...)...)
+		resp.Blocks = slices.Insert(resp.Blocks, r.data+1, *sent)
 	}
-	resp.side.data = func() any { return shown() }
+	resp.side.data = shown
 	return resp, nil
+}
+
+// write writes all blocks, from the start.
+func (v *View) write(r *renderer, p *prepared, shown func() any) error {
+	r.reset()
+	r.before(v.cache)
+	r.data = len(r.blocks)
+	v.writeData(r, p, shown)
+	return r.emit(p, true)
 }
 
 // nothing tells whether a result has nothing to say.

@@ -15,6 +15,7 @@ type renderer struct {
 
 	buf    []byte
 	blocks []span
+	data   int    // place of block 1 among them
 	holes  []span // of the text that is being written
 	side   side
 
@@ -32,6 +33,20 @@ func newRenderer(c *Call, size int) *renderer {
 	r := &renderer{call: c, env: c.Env.Fork(), buf: make([]byte, 0, size), holes: make([]span, 0, 4)}
 	r.plain, r.bullet, r.cell = r.marking(appendPlain), r.marking(appendBullet), r.marking(appendCell)
 	return r
+}
+
+// reset takes back what was written.
+func (r *renderer) reset() {
+	r.buf, r.blocks, r.seen, r.seenMap = r.buf[:0], r.blocks[:0], r.seen[:0], nil
+	r.side = side{}
+}
+
+// before writes the block that comes before the data, if there is one.
+func (r *renderer) before(block []byte) {
+	if block != nil {
+		r.buf = append(r.buf, block...)
+		r.end(0)
+	}
 }
 
 // marking makes a function that appends the text of a hole and notes where it

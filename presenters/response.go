@@ -76,6 +76,27 @@ type sideSuggestion struct {
 	reason span
 }
 
+// move shifts what stands behind byte from by n.
+func (s *side) move(from, n int) {
+	shift := func(x *span) {
+		if x.start >= from {
+			x.start += n
+			x.end += n
+		}
+	}
+	for _, l := range [][]span{s.rules, s.directives} {
+		for i := range l {
+			shift(&l[i])
+		}
+	}
+	for i := range s.ui {
+		shift(&s.ui[i].body)
+	}
+	for i := range s.suggestions {
+		shift(&s.suggestions[i].reason)
+	}
+}
+
 // Side gives the response as structured values: what golden tests and `call
 // --structure` read.
 func (r *Response) Side() Side {
