@@ -1,0 +1,44 @@
+package dsl
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fusion-serve/fusion-serve/dsl/graph"
+)
+
+func (d *doc) test(it *item) *graph.Test {
+	file := it.node.source()
+	t := &graph.Test{Name: it.name(), At: it.nameAt(), Path: it.path(), Call: it.str("call"), List: it.str("list"), Args: d.object(it.get("args")),
+		Seed: d.files(it, "seed"), Database: it.str("database"), Error: it.str("error"),
+		File: strings.TrimSuffix(filepath.Base(file), ".cue"), Dir: filepath.Dir(file)}
+	t.Ctx = *d.testCtx(it)
+	if env := it.get("environment"); env != nil {
+		t.Environment = map[string]string{}
+		for _, x := range env.fields {
+			t.Environment[x.name()] = x.text.S
+		}
+	}
+	for _, b := range it.list("before") {
+		c := &graph.TestCall{At: b.at(), Call: b.str("call"), Args: d.object(b.get("args"))}
+		if b.get("ctx") != nil {
+			c.Ctx = d.testCtx(b)
+		}
+		t.Before = append(t.Before, c)
+	}
+	return t
+}
+
+// testCtx decodes the caller of a case or of a call before it.
+func (d *doc) testCtx(it *item) *graph.TestCtx {
+	c := it.get("ctx")
+	if c == nil {
+		return &graph.TestCtx{Session: "test"}
+	}
+	x := &graph.TestCtx{Session: c.str("session"), Claims: d.object(c.get("claims"))}
+	if now := c.get("now"); now != nil {
+		x.Now, _ = time.Parse(time.RFC3339Nano, now.text.S)
+	}
+	return x
+}
