@@ -135,6 +135,9 @@ func (d *doc) resolveTool(t *graph.Tool, it *item) {
 	}
 	d.mergeParams(t, it)
 	d.returns(t, it)
+	if g := d.g.Group(groupOf(t.Name)); g != nil && g.Select && !it.has("select") && t.Returns != nil {
+		t.Select = true // there are declared fields to choose from
+	}
 	d.toolSQL(t, it.get("sql"))
 	d.errorNames(it)
 	d.suggestNames(it)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/fusion-serve/fusion-serve/schemas"
+	"github.com/fusion-serve/fusion-serve/dsl"
 )
 
 func versionCommand(_ context.Context, c *cli, args []string) error {
@@ -20,6 +20,6 @@ func referenceCommand(_ context.Context, c *cli, args []string) error {
 	if len(args) > 0 {
 		return usageError("reference takes no arguments")
 	}
-	_, err := c.stdout.Write(schemas.Reference())
+	_, err := c.stdout.Write(dsl.Reference())
 	return err
 }
