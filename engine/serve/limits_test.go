@@ -1,0 +1,123 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fusion-serve/fusion-serve/dsl/graph"
+	"github.com/fusion-serve/fusion-serve/engine"
+	"github.com/fusion-serve/fusion-serve/presenters"
+)
+
+// slow is a program whose calls take longer than any limit.
+type slow struct{ took time.Duration }
+
+func (slow) Server() *graph.Server            { return &graph.Server{Name: "slow"} }
+func (slow) List(*engine.Caller) *engine.List { return &engine.List{} }
+
+func (p slow) Call(ctx context.Context, _ *engine.Caller, _ string, _ []byte) (*presenters.Response, error) {
+	select {
+	case <-time.After(p.took):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return &presenters.Response{Blocks: []presenters.Content{{Type: "text", Text: []byte("done")}}}, nil
+}
+
+func TestLimits(t *testing.T) {
+	s, err := New(Fixed(slow{600 * time.Millisecond}), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.limits = limits{header: 100 * time.Millisecond, read: 200 * time.Millisecond, write: 300 * time.Millisecond, idle: time.Minute}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l) }()
+	defer func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+
+	// A call may take longer than reading and writing may, also the second
+	// one on the same connection.
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	r := bufio.NewReader(c)
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	for range 2 {
+		fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(resp.Body)
+		if err != nil || !strings.Contains(string(b), `"text":"done"`) {
+			t.Errorf("%s %v", b, err)
+		}
+	}
+
+	// A client that sends slowly is shown the door.
+	for what, head := range map[string]string{
+		"headers": "POST /mcp HTTP/1.1\r\nHost: localhost\r\n",
+		"body":    "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+	} {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprint(c, head)
+		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if _, err := io.Copy(io.Discard, c); err != nil {
+			t.Errorf("slow %s: the connection stays: %v", what, err)
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for in, out := range map[string]string{
+		"short":                         "short",
+		strings.Repeat("x", 129):        strings.Repeat("x", 128) + "…",
+		strings.Repeat("x", 127) + "éx": strings.Repeat("x", 127) + "…",
+		strings.Repeat("\x80", 200):     "…",
+	} {
+		if got := shorten(in); got != out {
+			t.Errorf("%q: %q", in, got)
+		}
+	}
+}
+
+// TestLostLines: a log that cannot keep up loses lines and says how many.
+func TestLostLines(t *testing.T) {
+	log, out := stuckLog()
+	l := newCallLog(log)
+	l.add(entry{tool: "first", outcome: "ok"})
+	<-out.writing
+	for range maxQueue + 3 {
+		l.add(entry{tool: "x", outcome: "ok"})
+	}
+	close(out.free)
+	l.flush()
+	if got := strings.Count(out.b.String(), "msg=call "); got != maxQueue+1 {
+		t.Errorf("%d lines", got)
+	}
+	if !strings.Contains(out.b.String(), `level=WARN msg="call log: the log is too slow" lost=3`) {
+		t.Errorf("nothing is said of the lost lines")
+	}
+}
