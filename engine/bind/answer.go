@@ -71,18 +71,19 @@ func (b *Binding) finish(env *expr.Env, v any, o *Outcome) error {
 
 // each makes the result, for a list once for each element.
 func (b *Binding) each(env *expr.Env, item any) (any, error) {
-	n, at := 0, func(int) any { return nil }
+	var n int
+	var set func(i int)
 	switch item := item.(type) {
 	case *value.Rows:
-		n, at = item.Len(), func(i int) any { return item.Object(i) }
+		n, set = item.Len(), func(i int) { env.SetRow("item", item, i) }
 	case []any:
-		n, at = len(item), func(i int) any { return item[i] }
+		n, set = len(item), func(i int) { env.Set("item", item[i]) }
 	default:
 		return b.result.Value(env)
 	}
 	out := make([]any, n)
 	for i := range out {
-		env.Set("item", at(i))
+		set(i)
 		v, err := b.result.Value(env)
 		if err != nil {
 			return nil, fmt.Errorf("element %d: %w", i, err)

@@ -240,11 +240,11 @@ func (s *scan) param(inPiece bool) {
 
 // gap keeps $1 from becoming a part of a name that stands right before it.
 func (s *scan) gap() string {
-	if s.i > 0 {
-		switch s.tokens[s.i-1].Kind {
-		case db.Word, db.Numeral, db.Native:
-			return " "
-		}
+	if s.i == 0 {
+		return ""
+	}
+	if last := s.tokens[s.i-1]; last.Kind == db.Word || last.Kind == db.Numeral || last.Kind == db.Native || s.at(s.i-1) == "$" {
+		return " "
 	}
 	return ""
 }

@@ -266,8 +266,11 @@ func (d *DB) inTx(ctx context.Context, readOnly bool, f func(Querier) error) err
 	if err := f(q); err != nil {
 		return err
 	}
-	if q.failed != nil {
+	switch {
+	case q.failed != nil:
 		return q.failed
+	case ctx.Err() != nil:
+		return ended(ctx, errors.New("not committed"))
 	}
 	done = true
 	return q.commit(ctx)
@@ -301,9 +304,13 @@ func (q *txQuerier) Query(ctx context.Context, s *Stmt, args []any, l Limit) (a 
 	return q.tx.query(ctx, s, args, l)
 }
 
+// commitTimeout bounds a COMMIT. A caller who goes away does not break it
+// off: nobody would know whether it was done.
+const commitTimeout = 30 * time.Second
+
 func (q *txQuerier) commit(ctx context.Context) (err error) {
 	defer guard(&err)
-	ctx, cancel := q.db.within(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	return q.tx.commit(ctx)
 }

@@ -114,6 +114,11 @@ func (st *sqliteStmt) describe() error {
 		st.names[i] = st.raw.ColumnName(i)
 		st.cols[i] = sqliteColumn(st.raw.ColumnDeclType(i))
 	}
+	for i, json := range jsonItems(st.raw.SQL()) {
+		if at := len(st.cols) - 1 - i; json && at >= 0 {
+			st.cols[at].class = asJSON
+		}
+	}
 	st.compiled = st.raw.Status(sqlite3.STMTSTATUS_REPREPARE, false)
 	return uniqueColumns(st.names)
 }

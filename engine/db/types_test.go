@@ -1,0 +1,151 @@
+package db_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/fusion-serve/fusion-serve/dsl/value"
+	"github.com/fusion-serve/fusion-serve/engine/db"
+)
+
+// typeRow is a row of a table of docs/types.md.
+type typeRow struct{ typ, value, postgres, sqlite string }
+
+// side gives what stands before or behind the slash that divides the engines.
+func side(cell string, d db.Dialect) string {
+	left, right, both := strings.Cut(cell, " / ")
+	if both && d == db.SQLite {
+		return right
+	}
+	return left
+}
+
+// typeRows reads the rows that are declared as `| type | value | … |`.
+func typeRows(t *testing.T) []typeRow {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/types.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []typeRow
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) < 3 || !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		for i, c := range cells {
+			cells[i] = strings.Trim(strings.TrimSpace(c), "`")
+		}
+		r := typeRow{typ: cells[0], value: cells[1], postgres: cells[2]}
+		if len(cells) == 4 {
+			if r.sqlite = cells[3]; r.sqlite == "same" {
+				r.sqlite = r.postgres
+			}
+		}
+		rows = append(rows, r)
+	}
+	if len(rows) < 30 {
+		t.Fatalf("docs/types.md has %d rows", len(rows))
+	}
+	return rows
+}
+
+func TestTypes(t *testing.T) {
+	rows := typeRows(t)
+	onBoth(t, func(t *testing.T, d *db.DB) {
+		if d.Dialect() == db.Postgres {
+			script(t, d, "CREATE TYPE mood AS ENUM ('sad', 'happy')")
+		}
+		for _, r := range rows {
+			want := r.postgres
+			if d.Dialect() == db.SQLite {
+				want = r.sqlite
+			}
+			if want == "" { // not declared for this engine
+				continue
+			}
+			script(t, d, "DROP TABLE IF EXISTS t; CREATE TABLE t (v "+side(r.typ, d.Dialect())+");"+
+				"INSERT INTO t VALUES ("+side(r.value, d.Dialect())+")")
+			a := query(t, d, stmt(d, "SELECT v FROM t"))
+			if got := string(value.AppendJSON(nil, a.Rows.Value(0, 0))); got != want {
+				t.Errorf("%s %s gives %s, docs/types.md says %s", r.typ, r.value, got, want)
+			}
+		}
+	})
+}
+
+// The same value comes back when it goes in as an argument and when it comes
+// out of RETURNING.
+func TestArgumentsComeBack(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *db.DB) {
+		script(t, d, `CREATE TABLE t (b boolean, i integer, l bigint, n numeric(30,4), f double precision, s text, d date, z timestamptz, j json, u uuid)`)
+		in := stmt(d, "INSERT INTO t VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10) RETURNING *")
+		in.Args = 10
+		args := []any{
+			true, int64(-5), int64(9007199254740993), value.Number("12.3400"), 0.1, "a'b\"c\\d\n", "2026-03-01",
+			"2026-03-01T09:00:00Z", value.Of("k", []any{int64(1), nil, "x"}), "7f9c24e8-3b12-4fef-91e0-0a4c7ad3f6c5",
+		}
+		want := `[{"b":true,"i":-5,"l":9007199254740993,"n":12.3400,"f":0.1,"s":"a'b\"c\\d\n","d":"2026-03-01",` +
+			`"z":"2026-03-01T09:00:00Z","j":{"k":[1,null,"x"]},"u":"7f9c24e8-3b12-4fef-91e0-0a4c7ad3f6c5"}]`
+		nulls := make([]any, 10)
+		write(t, d, func(q db.Querier) error {
+			a := query(t, q, in, args...)
+			if got := asJSON(a); got != want || a.Affected != 1 {
+				t.Errorf("RETURNING gives %d, %s\nwant 1, %s", a.Affected, got, want)
+			}
+			query(t, q, in, nulls...)
+			return nil
+		})
+		if got := asJSON(query(t, d, stmt(d, "SELECT * FROM t WHERE i = $1"), int64(-5))); got != want {
+			t.Errorf("SELECT gives\n%s\nwant\n%s", got, want)
+		}
+		null := `[{"b":null,"i":null,"l":null,"n":null,"f":null,"s":null,"d":null,"z":null,"j":null,"u":null}]`
+		if got := asJSON(query(t, d, stmt(d, "SELECT * FROM t WHERE i IS NULL"))); got != null {
+			t.Errorf("SELECT gives\n%s\nwant\n%s", got, null)
+		}
+	})
+}
+
+func write(t testing.TB, d *db.DB, f func(q db.Querier) error) {
+	t.Helper()
+	if err := d.Tx(context.Background(), false, f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A value that does not fit its place is refused by PostgreSQL, never made to
+// fit.
+func TestPostgresRefuses(t *testing.T) {
+	d := postgres(t, 0)
+	script(t, d, `CREATE TABLE t (i integer, b boolean, d date, j json, a int[], x bytea)`)
+	for _, c := range []struct {
+		column string
+		arg    any
+		state  string
+	}{
+		{"i", "seven", "22P02"}, {"i", "", "22P02"}, {"i", 1.5, "22P02"}, {"i", int64(1) << 40, "22003"}, {"i", true, "22P02"},
+		{"b", "perhaps", "22P02"}, {"b", int64(7), "22P02"}, {"d", "2026-13-01", "22008"}, {"j", "{", "22P02"},
+		{"a", []any{"x"}, "22P02"}, {"i", []any{int64(1)}, "22P02"}, {"i", value.Of("a", nil), "22P02"},
+	} {
+		err := d.Tx(t.Context(), false, func(q db.Querier) error {
+			_, err := q.Query(t.Context(), stmt(d, "INSERT INTO t ("+c.column+") VALUES ($1)"), []any{c.arg}, db.Limit{})
+			return err
+		})
+		if got := state(err); got != c.state {
+			t.Errorf("%v for %s gives %q (%v), want %s", c.arg, c.column, got, err, c.state)
+		}
+	}
+	write(t, d, func(q db.Querier) error {
+		// A text is its bytes, not PostgreSQL's escape form.
+		a := query(t, q, stmt(d, "INSERT INTO t (x, a) VALUES ($1, $2) RETURNING x, a"), `\001é`, []any{int64(1), nil})
+		if got, want := asJSON(a), `[{"x":"XDAwMcOp","a":"{1,NULL}"}]`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		return nil
+	})
+	if got := asJSON(query(t, d, stmt(d, "SELECT i FROM t WHERE i IS NOT NULL"))); got != "[]" {
+		t.Errorf("something was stored: %s", got)
+	}
+}
