@@ -100,10 +100,10 @@ func (r *run) eachNumber(off int, name string, args []any, f func(v any)) error 
 			continue
 		}
 		l, ok := seqOf(a)
-		if !ok || l.rows != nil {
+		if !ok {
 			return r.fail(off, "%s is for numbers and lists of numbers, not %s", name, kindOf(a))
 		}
-		if err := r.eachNumber(off, name, l.list, f); err != nil {
+		if err := r.eachNumber(off, name, l.all(), f); err != nil {
 			return err
 		}
 	}

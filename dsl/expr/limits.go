@@ -14,8 +14,8 @@ const (
 	MaxNodes = 500
 	// MaxSteps is the most steps of one evaluation: one for each turn of a
 	// closure, for each element that a list function touches, for every 16
-	// elements that `in` looks at and for every KiB of text that is searched
-	// or made.
+	// elements that `in` looks at, for every KiB of text that is searched or
+	// made, and for every 1,024 looks that a regular expression may take.
 	MaxSteps = 100_000
 	// MaxText is the most bytes of one text made by an expression (+, join,
 	// repeat, replace, json …); MaxTexts of all that one evaluation makes.
@@ -29,8 +29,9 @@ const (
 	// a thousand times counts a thousand times.
 	MaxResult = 64 << 20
 
-	maxPattern = 1 << 10 // bytes of a regular expression that is computed
-	ctxEvery   = 1 << 10 // steps between two looks at the context
+	maxPattern = 256      // bytes of a regular expression that is computed
+	maxMatch   = 64 << 20 // bytes of a text times instructions of the regular expression it is matched with
+	ctxEvery   = 1 << 10  // steps between two looks at the context
 )
 
 // tick counts n steps at byte off of the expression.

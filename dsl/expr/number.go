@@ -117,6 +117,9 @@ func (r *run) arithmetic(off int, op string, a, b any) (any, error) {
 	x, okX := asNum(a)
 	y, okY := asNum(b)
 	if !okX || !okY {
+		if op == "+" {
+			return nil, r.fail(off, "+ is for two numbers or two texts, not %s and %s: write str(…)", kindOf(a), kindOf(b))
+		}
 		return nil, r.fail(off, "%s is for numbers, not %s and %s", op, kindOf(a), kindOf(b))
 	}
 	if op == "%" {

@@ -58,7 +58,6 @@ func (c *compiler) binary(n *ast.BinaryNode) code {
 	case "in":
 		return c.in(n, l, r)
 	}
-	c.use(l, r)
 	switch n.Operator {
 	case "<", ">", "<=", ">=":
 		return c.order(n, l, r)
@@ -204,11 +203,8 @@ func (c *compiler) plus(n *ast.BinaryNode, l, r code) code {
 	return code{typ: t, eval: sides(l, r, func(r *run, a, b any) (any, error) {
 		s, okS := a.(string)
 		t, okT := b.(string)
-		if !okS && !okT {
-			return r.arithmetic(off, "+", a, b)
-		}
 		if !okS || !okT {
-			return nil, r.fail(off, "+ is for two numbers or two texts, not %s and %s: write str(…)", kindOf(a), kindOf(b))
+			return r.arithmetic(off, "+", a, b)
 		}
 		if err := r.text(off, len(s)+len(t)); err != nil {
 			return nil, err

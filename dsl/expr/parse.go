@@ -64,7 +64,7 @@ func (s *source) parse() (ast.Node, *graph.Fault) {
 		return fault(s.base+m[2], "a function behind | needs parentheses: | upper()")
 	}
 	from, to := s.off(e.From), s.off(e.To)
-	return fault(from, syntax(e.Message, s.src.S[from:max(from, to)], to >= s.base+len(s.text)))
+	return fault(from, misread(e.Message, s.src.S[from:max(from, to)], to >= s.base+len(s.text)))
 }
 
 // pipeEnd finds `| name` just before the place where the parser stopped.
@@ -72,15 +72,15 @@ var pipeEnd = regexp.MustCompile(`(?:^|[^|])\|\s*([A-Za-z_]\w*)\s*\|?$`)
 
 // wrongTokens are operators of other languages, with what this one has.
 var wrongTokens = map[string]string{
-	"=":  "to compare, write ==",
-	"&":  "write && or and",
-	";":  "there is one expression; only let ends in ;",
+	"=": "to compare, write ==",
+	"&": "write && or and",
+	";": "there is one expression; only let ends in ;",
 }
 
-// syntax says in our words what the parser stopped at. The parser has no
+// misread says in our words what the parser stopped at. The parser has no
 // codes for it, so that its texts are what there is to tell them apart; a
 // test holds each of them.
-func syntax(message, token string, atEnd bool) string {
+func misread(message, token string, atEnd bool) string {
 	switch {
 	case strings.HasPrefix(message, "unexpected token EOF"), strings.HasPrefix(message, "unexpected end"):
 		return "the expression ends too early"

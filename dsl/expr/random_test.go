@@ -91,6 +91,10 @@ func (g *gen) bool(d int) string {
 		return g.pick("true", "false", g.structure(0)+".b")
 	}
 	d--
+	if !g.plain && g.r.IntN(12) == 0 { // of one thing with itself, mostly
+		x := g.of(g.pick("struct", "list int", "list struct"), d/2)
+		return "(" + x + g.pick(" == ", " != ") + g.pick(x, x, "items", g.structure(0)) + ")"
+	}
 	k := g.pick("int", "num", "text")
 	switch g.r.IntN(11) {
 	case 0:
@@ -129,6 +133,9 @@ func (g *gen) int(d int) string {
 		return g.pick(l...)
 	}
 	d--
+	if !g.plain && g.r.IntN(8) == 0 {
+		return "len(" + g.pick(g.structure(d), "keys("+g.structure(d)+")", "uniq("+g.list("struct", d)+")", "data.sub") + ")"
+	}
 	e := g.pick("int", "text", "struct")
 	switch g.r.IntN(13) {
 	case 0, 1:
@@ -244,7 +251,7 @@ func (g *gen) structure(d int) string {
 		return "(" + g.bool(d) + " ? " + g.structure(d) + " : " + g.structure(d) + ")"
 	case 3:
 		if !g.plain {
-			return "get(" + g.list("struct", d) + ", " + g.int(d) + ")"
+			return g.pick("get("+g.list("struct", d)+", "+g.int(d)+")", "default("+g.structure(d)+", "+g.structure(d)+")")
 		}
 	}
 	return g.structure(0)
@@ -301,14 +308,21 @@ func (g *gen) closure(name, e, body string, d int) string {
 // top writes a whole expression of any kind.
 func (g *gen) top() string {
 	d := 1 + g.r.IntN(4)
-	kind := g.pick("bool", "int", "num", "text", "list int", "list text", "list struct", "struct", "literal", "reduce", "group")
+	kind := g.pick("bool", "int", "num", "text", "list int", "list text", "list struct", "struct", "literal", "reduce", "group", "last")
 	switch kind {
 	case "literal":
 		return "{a: " + g.int(d) + ", 'b c': " + g.text(d) + ", ('k' + " + g.text(1) + "): [" + g.structure(d) + "]}"
 	case "reduce":
 		return "reduce(" + g.list("int", d) + ", #acc + # * " + g.int(0) + ", " + g.int(d) + ")"
 	case "group":
-		return g.closure("groupBy", "struct", g.pick("text", "int", "bool"), d)
+		key := g.pick("text", "int", "bool")
+		if !g.plain && g.r.IntN(3) == 0 {
+			key = "list int"
+		}
+		return g.closure("groupBy", "struct", key, d)
+	case "last":
+		e := g.pick("struct", "list int", "text")
+		return g.closure("reduce", "struct", e, d)
 	}
 	return g.of(kind, d)
 }
