@@ -6,6 +6,7 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/token"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
@@ -176,12 +177,29 @@ func (c *shapeCompiler) cueError(v cue.Value, err error) {
 			break
 		}
 	}
+	outer := c.path
+	defer func() { c.path = outer }()
+	if p := errorPath(first); strings.HasPrefix(p, c.path+".") {
+		c.path = p // of the part that is wrong
+	}
 	c.fault(at, "is no type that is known at the start: "+format, args...)
+}
+
+func errorPath(err errors.Error) string {
+	path := ""
+	for _, p := range errors.Path(err) {
+		if q, err := literal.Unquote(p); err == nil {
+			p = q
+		}
+		path = joinPath(path, p)
+	}
+	return path
 }
 
 // object compiles a struct.
 func (c *shapeCompiler) object(v cue.Value) *shape.Shape {
 	s := newShape(shape.Struct)
+	c.refuseValidators(v, 0)
 	it, err := v.Fields(cue.Optional(true), cue.Patterns(true))
 	if err != nil {
 		c.cueError(v, err)
@@ -211,6 +229,29 @@ func (c *shapeCompiler) object(v cue.Value) *shape.Shape {
 	}
 	sortFields(v, s.Fields)
 	return s
+}
+
+// refuseValidators finds what is joined to a struct and would be lost:
+// struct.MinFields and the like.
+func (c *shapeCompiler) refuseValidators(v cue.Value, depth int) {
+	if depth > maxNoteDepth {
+		return
+	}
+	if key, _ := refKey(v); key != "" {
+		c.refuseValidators(cue.Dereference(v), depth+1)
+		return
+	}
+	op, args := v.Expr()
+	switch op {
+	case cue.AndOp:
+		for _, a := range args {
+			c.refuseValidators(a, depth+1)
+		}
+	case cue.CallOp, cue.SelectorOp:
+		if op, args = v.Eval().Expr(); op == cue.CallOp {
+			c.builtin(newShape(shape.Struct), args, v)
+		}
+	}
 }
 
 // field compiles a field that is declared by name.

@@ -60,6 +60,9 @@ func isListType(v cue.Value) bool {
 		op, _ := v.Eval().Expr()
 		return op != cue.OrOp && !hasDefault(v)
 	}
+	if k := v.IncompleteKind(); k != cue.BottomKind && k != cue.TopKind && k&cue.ListKind == 0 {
+		return false // the common case, without a look at the parts
+	}
 	if op, _ := v.Expr(); op != cue.AndOp && op != cue.CallOp {
 		return false
 	}
@@ -87,6 +90,10 @@ func (c *shapeCompiler) list(v cue.Value) *shape.Shape {
 		c.listValidator(s, args, v)
 	}
 	for _, o := range p.others {
+		if op, args := o.Eval().Expr(); op == cue.CallOp {
+			c.builtin(newShape(shape.List), args, v)
+			continue
+		}
 		c.fault(c.place(v), "%s cannot be checked in a call", shortCUE(o))
 	}
 	return s

@@ -27,12 +27,15 @@ const maxNoteDepth = 16
 // each tells of one alternative only.
 func (c *shapeCompiler) notes(v cue.Value, depth int) notes {
 	n := c.attributes(v)
-	for _, f := range fieldSources(v) {
+	sources := fieldSources(v)
+	refers := len(sources) == 0
+	for _, f := range sources {
 		if n.doc == "" {
 			n.doc = comment(f)
 		}
+		refers = refers || mayRefer(f.Value)
 	}
-	if depth > maxNoteDepth {
+	if depth > maxNoteDepth || !refers {
 		return n
 	}
 	if key, _ := refKey(v); key != "" {
@@ -64,6 +67,25 @@ func (c *shapeCompiler) notes(v cue.Value, depth int) notes {
 		n.complete(b)
 	}
 	return n
+}
+
+// mayRefer tells whether an expression may refer to another field. It spares
+// a look at the parts of what is written out.
+func mayRefer(e ast.Expr) bool {
+	switch e := unparen(e).(type) {
+	case *ast.BasicLit, *ast.StructLit, *ast.ListLit:
+		return false
+	case *ast.UnaryExpr:
+		return mayRefer(e.X)
+	case *ast.BinaryExpr:
+		return mayRefer(e.X) || mayRefer(e.Y)
+	case *ast.Ident:
+		switch e.Name {
+		case "string", "int", "number", "float", "bool", "bytes", "_":
+			return e.Node != nil // a field of that name
+		}
+	}
+	return true
 }
 
 func (n *notes) complete(from notes) {

@@ -19,12 +19,14 @@ var everyKey = regexp.MustCompile("")
 // scalar compiles what is neither struct nor list nor union, from its normal
 // form: one leaf, or several joined by &.
 func (c *shapeCompiler) scalar(v cue.Value, op cue.Op, args []cue.Value, e cue.Value) *shape.Shape {
-	if x, err := concrete(e); err == nil && e.IsConcrete() {
-		s := newShape(shape.Const)
-		if s.Const = x; x == nil {
-			s.Kind = shape.Null
+	if e.IsConcrete() {
+		if x, err := concrete(e); err == nil {
+			s := newShape(shape.Const)
+			if s.Const = x; x == nil {
+				s.Kind = shape.Null
+			}
+			return s
 		}
-		return s
 	}
 	kind := e.IncompleteKind()
 	s := newShape(shape.Any)

@@ -2,8 +2,10 @@ package dsl
 
 import (
 	"bytes"
-	"fmt"
+	"encoding/json"
+	"errors"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -110,6 +112,7 @@ func TestFormsAgreeWithCUE(t *testing.T) {
 	ctx := forms.Context()
 	differences := map[string]int{}
 	n := 0
+	taken := map[string]int{}
 	for _, f := range s.Fields {
 		sel := cue.Str(f.Name)
 		if f.Optional {
@@ -125,10 +128,17 @@ func TestFormsAgreeWithCUE(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", js, err)
 			}
-			cueErr := form.Unify(ctx.BuildExpr(e)).Validate(cue.Concrete(true), cue.Final())
-			_, faults := f.Shape.Check(v)
+			unified := form.Unify(ctx.BuildExpr(e))
+			cueErr := unified.Validate(cue.Concrete(true), cue.Final())
+			checked, faults := f.Shape.Check(v)
 			n++
+			if len(faults) == 0 {
+				taken[f.Name]++
+			}
 			ours, cues := len(faults) == 0, cueErr == nil
+			if ours && cues {
+				sameValue(t, f.Name+", "+js, checked, unified)
+			}
 			if ours == cues {
 				continue
 			}
@@ -139,7 +149,49 @@ func TestFormsAgreeWithCUE(t *testing.T) {
 			t.Errorf("%s, %s: shape %v, CUE %v\n\t%v\n\t%v", f.Name, js, ours, cues, faults, cueErr)
 		}
 	}
+	for _, f := range s.Fields {
+		if n := taken[f.Name]; n == 0 || n == len(jsonValues) && f.Name != "top" {
+			t.Errorf("%s takes %d of the %d values: it tells nothing", f.Name, n, len(jsonValues))
+		}
+	}
 	t.Logf("%d verdicts on %d forms; meant to differ: %v", n, len(s.Fields), differences)
+}
+
+// sameValue compares what Check made of a value, defaults filled in, with
+// what CUE did.
+func sameValue(t *testing.T, what string, ours any, cues cue.Value) {
+	t.Helper()
+	b, err := cues.MarshalJSON()
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	var x, y any
+	if err := errors.Join(json.Unmarshal(value.AppendJSON(nil, ours), &x), json.Unmarshal(b, &y)); err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	if !reflect.DeepEqual(x, y) {
+		t.Errorf("%s: Check gives %s, CUE %s", what, value.AppendJSON(nil, ours), b)
+	}
+}
+
+func TestDefaultsAgreeWithCUE(t *testing.T) {
+	forms, s := compileForms(t)
+	n := 0
+	for _, f := range s.Fields {
+		if !f.HasDefault {
+			continue
+		}
+		n++
+		sameValue(t, f.Name, f.Default, forms.LookupPath(cue.MakePath(cue.Str(f.Name))))
+		if _, faults := f.Shape.Check(f.Default); len(faults) > 0 {
+			t.Errorf("%s: the default does not fit: %v", f.Name, faults)
+		}
+	}
+	if n != 12 {
+		t.Errorf("%d fields have a default, want 12", n)
+	}
 }
 
 func TestFormsAgreeWithJSONSchema(t *testing.T) {
@@ -187,5 +239,3 @@ func compileSchema(t testing.TB, text []byte) *jsonschema.Schema {
 	}
 	return schema
 }
-
-var _ = fmt.Sprint

@@ -130,8 +130,8 @@ func (c *checker) kind(s *Shape, v any) any {
 		if !ok {
 			return c.wrongType("string", v)
 		}
-		c.text(s, t)
-		return t
+		c.text(s, t, v)
+		return v
 	case Const:
 		if c.constant(s, v) {
 			return s.Const
@@ -220,12 +220,12 @@ func (s *Shape) numberFaults(dst []Fault, d []byte) []Fault {
 	return dst
 }
 
-func (c *checker) text(s *Shape, t string) {
+func (c *checker) text(s *Shape, t string, v any) {
 	if s.plainText() {
 		return
 	}
 	for _, f := range textFaults(nil, s, t) {
-		f.Got = t
+		f.Got = v
 		c.fault(f)
 	}
 }

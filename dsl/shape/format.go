@@ -101,12 +101,17 @@ func two[T string | []byte](t T) int {
 // isDate checks YYYY-MM-DD on the calendar; t has ten bytes.
 func isDate[T string | []byte](t T) bool {
 	century, year, month, day := two(t), two(t[2:]), two(t[5:]), two(t[8:])
-	if century < 0 || year < 0 || t[4] != '-' || t[7] != '-' || month < 1 || month > 12 || day < 1 {
+	if century < 0 || year < 0 || t[4] != '-' || t[7] != '-' || month < 1 || month > 12 {
 		return false
 	}
-	// The day before the first of the next month is the last one.
-	return day <= time.Date(century*100+year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
+	last := daysOf[month-1]
+	if month == 2 && year%4 == 0 && (year != 0 || century%4 == 0) {
+		last = 29
+	}
+	return day >= 1 && day <= last
 }
+
+var daysOf = [12]int{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 
 // isTime checks HH:MM:SS[.fraction] and a zone, Z or ±HH:MM. Only within a
 // date-time seconds and zone must be there: SQL has times without zones.

@@ -146,19 +146,26 @@ func isMultiple[A, B ~string | ~[]byte](d A, of B) bool {
 	}
 	_, dw, df := parts(d)
 	_, ow, mf := parts(of)
-	if len(df)+len(mf) == 0 && len(dw) < 18 && len(ow) < 18 {
-		n, m := smallInt(dw), smallInt(ow)
+	scale := max(len(df), len(mf))
+	if scale+max(len(dw), len(ow)) <= 18 { // within int64
+		n, m := smallInt(dw, df, scale), smallInt(ow, mf, scale)
 		return m != 0 && n%m == 0
 	}
-	scale := max(len(df), len(mf))
 	n, m := scaled(string(dw), string(df), scale), scaled(string(ow), string(mf), scale)
 	return m.Sign() != 0 && new(big.Int).Rem(n, m).Sign() == 0
 }
 
-func smallInt[T ~string | ~[]byte](digits T) int64 {
+// smallInt is the number without its point, scale digits behind it.
+func smallInt[T ~string | ~[]byte](whole, fraction T, scale int) int64 {
 	n := int64(0)
-	for i := range len(digits) {
-		n = n*10 + int64(digits[i]-'0')
+	for i := range len(whole) {
+		n = n*10 + int64(whole[i]-'0')
+	}
+	for i := range scale {
+		n *= 10
+		if i < len(fraction) {
+			n += int64(fraction[i] - '0')
+		}
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/fusion-serve/fusion-serve/dsl/value"
@@ -22,6 +23,7 @@ type planCol struct {
 	optional bool
 	enum     [][]byte // the texts of a union of strings
 	scalar   bool     // checked on the text of the cell
+	plain    bool     // nothing but its kind has to be checked
 }
 
 // CellState says what became of a cell.
@@ -119,8 +121,13 @@ func newPlanCol(name string, col int, fits ...*Shape) planCol {
 	}
 	c.shape = s
 	switch s.Kind {
-	case Any, Bool, Int, Float, String:
+	case Any, Bool:
 		c.scalar = true
+	case Int, Float:
+		c.scalar = true
+		c.plain = s.Min == nil && s.Max == nil && s.MultipleOf == "" && len(s.Not) == 0
+	case String:
+		c.scalar, c.plain = true, s.plainText()
 	case Const:
 		c.enum = enumTexts([]*Shape{s})
 	}
@@ -155,49 +162,62 @@ func (p *RowPlan) Column(i int) int { return p.cols[i].col }
 // is wrong with it, the row's number first in each path. The answer is the
 // one of Strip on the row as an object.
 func (p *RowPlan) Row(rows *value.Rows, row int, cells []Cell) ([]Cell, []Fault) {
+	start := len(cells)
+	cells = slices.Grow(cells, len(p.cols))[:start+len(p.cols)]
 	var faults []Fault
 	for i := range p.cols {
-		c := &p.cols[i]
-		cell, ok := c.cell(rows, row)
-		if !ok {
-			c.slow(rows, row, &cell, &faults)
+		c, cell := &p.cols[i], &cells[start+i]
+		*cell = Cell{}
+		if !c.cell(rows, row, cell) {
+			c.slow(rows, row, cell, &faults)
 		}
-		cells = append(cells, cell)
 	}
 	return cells, faults
 }
 
-// cell takes the fast way; not ok: a fault, or data that has to be built.
-func (c *planCol) cell(rows *value.Rows, row int) (Cell, bool) {
+// cell takes the fast way; false: a fault, or data that has to be built.
+func (c *planCol) cell(rows *value.Rows, row int, cell *Cell) bool {
 	if c.col < 0 {
-		return Cell{State: LeftOut}, c.optional
+		cell.State = LeftOut
+		return c.optional
 	}
 	k, text := rows.Cell(row, c.col)
-	if k == value.Null {
+	if k == value.Null || k == value.JSON && string(text) == "null" {
 		if c.nullable {
-			return Cell{Kind: k}, true
+			return true
 		}
-		return Cell{State: LeftOut}, c.optional
+		cell.State = LeftOut
+		return c.optional
 	}
-	cell := Cell{Kind: k, Text: text}
+	cell.Kind, cell.Text = k, text
 	if c.enum != nil {
-		return cell, k == value.Text && slices.ContainsFunc(c.enum, func(t []byte) bool { return string(t) == string(text) })
+		return k == value.Text && c.isOneOf(text)
 	}
 	if !c.scalar {
-		return cell, false
+		return false
 	}
 	switch c.shape.Kind {
 	case Any:
-		return cell, k != value.JSON
+		return k != value.JSON
 	case Bool:
 		if k == value.Int && len(text) == 1 && text[0]&^1 == '0' {
-			return Cell{Kind: value.Bool, Text: boolText(text[0] == '1')}, true
+			cell.Kind, cell.Text = value.Bool, boolText(text[0] == '1')
+			return true
 		}
-		return cell, k == value.Bool
+		return k == value.Bool
 	case String:
-		return cell, k == value.Text && (c.shape.plainText() || len(textFaults(nil, c.shape, text)) == 0)
+		return k == value.Text && (c.plain || len(textFaults(nil, c.shape, text)) == 0)
 	}
 	return c.number(cell)
+}
+
+func (c *planCol) isOneOf(text []byte) bool {
+	for _, t := range c.enum {
+		if string(t) == string(text) {
+			return true
+		}
+	}
+	return false
 }
 
 var falseText, trueText = []byte("false"), []byte("true")
@@ -209,28 +229,34 @@ func boolText(b bool) []byte {
 	return falseText
 }
 
-func (c *planCol) number(cell Cell) (Cell, bool) {
+func (c *planCol) number(cell *Cell) bool {
 	switch cell.Kind {
 	case value.Int:
 	case value.Exact, value.Float:
 		if !isDecimal(cell.Text) { // 1e+21, NaN
-			return cell, false
+			return false
+		}
+		if c.shape.Kind == Int && !cell.makeWhole() {
+			return false
 		}
 	default:
-		return cell, false
+		return false
 	}
-	if c.shape.Kind == Int {
-		if !isWhole(cell.Text) {
-			return cell, false
-		}
-		for i, b := range cell.Text {
-			if b == '.' {
-				cell.Text = cell.Text[:i]
-				break
-			}
-		}
+	return c.plain || len(c.shape.numberFaults(nil, cell.Text)) == 0
+}
+
+// makeWhole gives a whole number its plain form: 3.00 is 3.
+func (cell *Cell) makeWhole() bool {
+	if !isWhole(cell.Text) {
+		return false
 	}
-	return cell, len(c.shape.numberFaults(nil, cell.Text)) == 0
+	if i := bytes.IndexByte(cell.Text, '.'); i >= 0 {
+		cell.Text = cell.Text[:i]
+	}
+	if len(cell.Text) < 19 { // surely within int64
+		cell.Kind = value.Int
+	}
+	return true
 }
 
 // slow strips the cell as a value: for nested data, and to tell what is wrong.
@@ -244,6 +270,10 @@ func (c *planCol) slow(rows *value.Rows, row int, cell *Cell, faults *[]Fault) {
 			k.secret++
 		}
 		v := rows.Value(row, c.col)
+		if v == nil && c.optional && !c.nullable { // a JSON null
+			*cell = Cell{State: LeftOut}
+			return
+		}
 		for _, s := range c.fits {
 			v = k.value(s, v)
 		}

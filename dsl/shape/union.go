@@ -28,25 +28,33 @@ func constants(alts []*Shape) []any {
 }
 
 func (c *checker) union(s *Shape, v any) any {
-	allConst := true
+	allConst, others := true, 0
+	var only *Shape
 	for _, a := range s.Alts {
 		switch a.Kind {
 		case Const:
 			if c.constant(a, v) {
 				return a.Const
 			}
+			if a.Const == nil {
+				continue
+			}
 		case Null:
 			if v == nil {
 				return nil
 			}
+			continue
 		default:
 			allConst = false
 		}
+		others++
+		only = a
+	}
+	if others == 1 {
+		return c.value(only, v)
 	}
 	alts := s.notNull()
 	switch {
-	case len(alts) == 1:
-		return c.value(alts[0], v)
 	case allConst:
 		c.fault(Fault{Code: InvalidValue, Values: constants(alts), Got: v})
 		return nil
