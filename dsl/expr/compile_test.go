@@ -64,7 +64,7 @@ func faultsOf(in string) string {
 // pair is a line of a table and the lines below it that are indented.
 type pair struct{ in, out string }
 
-func cases(t *testing.T, file string) []pair {
+func cases(t testing.TB, file string) []pair {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ const (
 	// MaxSteps is the most steps of one evaluation: one for each turn of a
 	// closure, for each element that a list function touches, for every 16
 	// elements that `in` looks at, for every KiB of text that is searched or
-	// made, and for every 1,024 looks that a regular expression may take.
+	// made, and for every 256 looks that a regular expression may take.
 	MaxSteps = 100_000
 	// MaxText is the most bytes of one text made by an expression (+, join,
 	// repeat, replace, json …); MaxTexts of all that one evaluation makes.
@@ -30,7 +30,7 @@ const (
 	MaxResult = 64 << 20
 
 	maxPattern = 256      // bytes of a regular expression that is computed
-	maxMatch   = 64 << 20 // bytes of a text times instructions of the regular expression it is matched with
+	maxMatch   = 16 << 20 // bytes of a text times instructions of the regular expression it is matched with
 	ctxEvery   = 1 << 10  // steps between two looks at the context
 )
 

@@ -96,7 +96,7 @@ func TestBombs(t *testing.T) {
 		{"'a' matches (text + 'b')", "the regular expression is longer than 256 bytes"},
 		{"text matches repeat('a{1000}', 36)", "the text is too long to be matched with this regular expression"},
 		{"text matches 'a{100}b'", "the text is too long to be matched with this regular expression"},
-		{"text matches 'a{50}b'", ""},
+		{"text matches 'a{10}b'", ""},
 		{"all(1..50000, 'a' matches (repeat('a{900}', 30) + str(#)) or true)", steps},
 		{"date(0, text)", ""},
 		{"date(0, repeat('January', 140000))", ""},

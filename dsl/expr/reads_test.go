@@ -60,7 +60,7 @@ func TestReadsOfTexts(t *testing.T) {
 func TestNothingUnreadCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	scope := randomScope()
-	n, tried := 1_500, 0
+	n, tried := 1_000, 0
 	if testing.Short() {
 		n = 300
 	}

@@ -89,7 +89,7 @@ func (c *compiler) matches(n *ast.BinaryNode, l, r code) code {
 		if work > maxMatch {
 			return nil, r.fail(off, "the text is too long to be matched with this regular expression")
 		}
-		if err := r.tick(off, work>>10); err != nil {
+		if err := r.tick(off, work>>8); err != nil {
 			return nil, err
 		}
 		return p.re.MatchString(s), nil

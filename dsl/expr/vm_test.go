@@ -20,7 +20,7 @@ import (
 func TestSameAsExprLang(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	scope := randomScope()
-	n := 20_000
+	n := 10_000
 	if testing.Short() {
 		n = 5_000
 	}
