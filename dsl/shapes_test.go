@@ -109,7 +109,7 @@ func compileForms(t testing.TB) (cue.Value, *shape.Shape) {
 func TestFormsAgreeWithCUE(t *testing.T) {
 	forms, s := compileForms(t)
 	theForms = s
-	ctx := forms.Context()
+	ctx := cuecontext.New()
 	differences := map[string]int{}
 	n := 0
 	taken := map[string]int{}
