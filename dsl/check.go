@@ -139,8 +139,14 @@ func (d *doc) noValue(n *node) {
 		d.cueErrors(err, n)
 		return
 	}
-	if !v.Exists() || v.IncompleteKind() == cue.BottomKind {
+	if !v.Exists() || len(d.replaced) > 0 && v.IncompleteKind() == cue.BottomKind {
 		return
+	}
+	if root, path := v.ReferencePath(); root.Exists() {
+		if err := root.LookupPath(path).Err(); err != nil {
+			d.cueErrors(err, n)
+			return
+		}
 	}
 	known := ""
 	if s := graph.Concealed(shortCUE(v)); s != "_" {

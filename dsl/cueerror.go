@@ -20,8 +20,18 @@ func (d *doc) evaluate(v cue.Value) {
 	}
 }
 
-// loadErrors tells what kept CUE from reading the package.
-func (d *doc) loadErrors(err error) { d.cueErrors(err, nil) }
+// loadErrors tells what kept CUE from reading the package. That a brace is
+// missing at the end is mostly an echo of what came before.
+func (d *doc) loadErrors(err error) {
+	all := errors.Errors(err)
+	for _, e := range all {
+		format, args := e.Msg()
+		if len(all) > 1 && strings.HasSuffix(fmt.Sprintf(format, args...), "found 'EOF'") {
+			continue
+		}
+		d.cueError(e, nil)
+	}
+}
 
 // cueErrors tells errors of CUE in our words; n is the value that they were
 // found at, if they do not say themselves where they are.
@@ -184,8 +194,12 @@ func (x *cueFault) misfit(val, constraint string, v, c int) string {
 	said := ""
 	if len(in) > max(v, c) {
 		x.pos = userPositions(in[v : v+1])
-		if at := in[c]; at.IsValid() {
-			said = " (said at " + x.d.at(at).String() + ")"
+		// CUE names a constraint's place where it has one of its own.
+		for _, at := range slices.Concat(in[c:], in[:c]) {
+			if at.IsValid() && (len(x.pos) == 0 || !samePos(at, x.pos[0])) {
+				said = " (said at " + x.d.at(at).String() + ")"
+				break
+			}
 		}
 	}
 	return val + " does not fit " + constraint + said

@@ -255,12 +255,34 @@ func (d *doc) checkShadows() {
 			}
 			for _, x := range scope.Elts {
 				if field, ok := x.(*ast.Field); ok && labelName(field) == id.Name {
-					d.faults.Add(d.at(id.Pos()), "", "this %s is the field at %s, not the block %s: CUE takes the nearer one; give that field another name", id.Name, d.at(field.Label.Pos()), id.Name)
+					pos := id.Pos()
+					defer d.replace(pos) // what follows from it need not be told
+					d.faults.Add(d.at(pos), d.pathAt(pos), "this %s is the field at %s, not the block %s: CUE takes the nearer one; give that field another name", id.Name, d.at(field.Label.Pos()), id.Name)
 				}
 			}
 			return true
 		}, nil)
 	}
+}
+
+// pathAt is the path of the innermost field at a position.
+func (d *doc) pathAt(pos token.Pos) string {
+	path := ""
+	for _, f := range d.inst.Files {
+		if f.Filename != pos.Filename() {
+			continue
+		}
+		ast.Walk(f, func(n ast.Node) bool {
+			if x, ok := n.(*ast.Field); ok {
+				if x.Pos().Offset() > pos.Offset() || x.End().Offset() < pos.Offset() {
+					return false
+				}
+				path = joinPath(path, labelName(x))
+			}
+			return true
+		}, nil)
+	}
+	return path
 }
 
 // declares tells whether the package has a top-level field of that name.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"cuelang.org/go/cue/literal"
@@ -173,9 +174,10 @@ func (d *doc) shape(it *item, name string) *shape.Shape {
 
 // compile compiles a type and tells what cannot be.
 func (d *doc) compile(n *node) (*shape.Shape, graph.Faults) {
-	s, faults := compileShape(n.value(), d.at, n.path)
+	s, faults := compileShapeWith(d.types, n.value(), d.at, n.path)
 	for _, f := range faults {
-		if !d.told[f.At.String()+f.Message] {
+		echo := len(d.replaced) > 0 && strings.Contains(f.Message, "explicit error (_|_ literal)")
+		if !echo && !d.told[f.At.String()+f.Message] {
 			d.faults = append(d.faults, f)
 		}
 	}

@@ -57,7 +57,7 @@ var blockKinds = []string{"echarts", "json", "mermaid", "markdown", "summary", "
 func (d *doc) blocks(it *item) []*graph.Block {
 	var l []*graph.Block
 	for _, x := range it.list("ui") {
-		kind, ok := d.exactlyOne(x, "block", blockKinds)
+		kind, ok := d.exactlyOne(x, "a block", blockKinds)
 		if !ok || x.isBroken("when") {
 			continue
 		}

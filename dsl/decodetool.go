@@ -62,7 +62,7 @@ func (d *doc) params(t *graph.Tool, it *item) {
 }
 
 func (d *doc) binding(t *graph.Tool, it *item) {
-	kind, ok := d.exactlyOne(it, "tool", bindings)
+	kind, ok := d.exactlyOne(it, "a tool", bindings)
 	if !ok {
 		t.Broken = true
 		return
@@ -98,7 +98,7 @@ func (d *doc) exactlyOne(it *item, what string, names []string) (string, bool) {
 	case len(have) == 1:
 		return have[0], true
 	case len(have) > 1:
-		d.faults.Add(at, it.path(), "has %s: a %s has exactly one of them", join(have, "and"), what)
+		d.faults.Add(at, it.path(), "has %s: %s has exactly one of them", join(have, "and"), what)
 	case !d.misspelt(it, names):
 		d.faults.Add(at, it.path(), "needs exactly one of %s", join(names, "or"))
 	}
@@ -132,7 +132,7 @@ func join(names []string, last string) string {
 
 func (d *doc) sql(it *item) *graph.SQL {
 	s := &graph.SQL{At: it.at(), Database: it.str("database"), One: it.bool("one"), Args: d.treeFields(it, "args"), Nest: d.nests(it)}
-	kind, ok := d.exactlyOne(it, "statement", []string{"query", "file"})
+	kind, ok := d.exactlyOne(it, "a statement", []string{"query", "file"})
 	if !ok || it.get(kind) == nil {
 		return nil
 	}

@@ -28,7 +28,7 @@ func (k valueKind) String() string {
 	case anInt:
 		return "a whole number"
 	case aFloat:
-		return "a number"
+		return "a fraction"
 	case aBool:
 		return "true or false"
 	case aNull:

@@ -268,12 +268,13 @@ type doc struct {
 	toldAt  map[string]bool // paths with a fault of CUE's
 	// replaced are the places of names of nothing, which are error values now.
 	replaced []token.Pos
+	types    typeCache
 	root     *node
 	spec     *item
 }
 
 func (d *doc) run() {
-	d.told, d.toldAt = map[string]bool{}, map[string]bool{}
+	d.told, d.toldAt, d.types = map[string]bool{}, map[string]bool{}, typeCache{}
 	for _, f := range d.inst.BuildFiles {
 		d.g.Files = append(d.g.Files, f.Filename)
 	}

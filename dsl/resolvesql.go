@@ -3,6 +3,7 @@ package dsl
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
 	"github.com/fusion-serve/fusion-serve/dsl/shape"
@@ -150,7 +151,7 @@ func (d *doc) tests() {
 // oneCase checks that a case is a call or a list, and that a list has nothing
 // that only a call has.
 func (d *doc) oneCase(it *item) {
-	kind, ok := d.exactlyOne(it, "case", []string{"call", "list"})
+	kind, ok := d.exactlyOne(it, "a case", []string{"call", "list"})
 	if !ok || kind == "call" {
 		return
 	}
@@ -180,20 +181,22 @@ var mainFields = map[string][]string{"tools": {"kind"}, "presenters": {"schema"}
 // where they agree and says only what differs where they do not.
 func (d *doc) duplicates() {
 	for _, block := range []string{"databases", "presenters", "tools", "tests"} {
-		for _, it := range d.spec.list(block) {
-			d.duplicate(it, mainFields[block])
+		b := d.spec.get(block)
+		if b == nil || b.form.kind != formMap {
+			continue
+		}
+		for name, places := range b.node.declarations(mainFields[block]) {
+			if len(places) > 1 {
+				d.duplicate(joinPath(block, name), places)
+			}
 		}
 	}
 }
 
-func (d *doc) duplicate(it *item, mains []string) {
-	places := it.node.declarations(mains)
-	if len(places) < 2 {
-		return
-	}
-	inside := it.path() + "."
+func (d *doc) duplicate(path string, places []graph.Place) {
+	inside := path + "."
 	d.faults = slices.DeleteFunc(d.faults, func(f graph.Fault) bool {
-		return d.told[f.At.String()+f.Message] && len(f.Path) > len(inside) && f.Path[:len(inside)] == inside
+		return d.told[f.At.String()+f.Message] && strings.HasPrefix(f.Path, inside)
 	})
-	d.faults.Add(places[1], it.path(), "is declared twice, here and at %s: a second one can add to the first, but not say it all again", places[0])
+	d.faults.Add(places[1], path, "is declared twice, here and at %s: a second one may add to the first, but not say it all again", places[0])
 }

@@ -1,6 +1,7 @@
 package dsl
 
 import (
+	"fmt"
 	"strings"
 
 	"cuelang.org/go/cue"
@@ -21,10 +22,11 @@ const maxShapeDepth = 64
 // path is the field path of v for faults. What cannot be compiled is a fault,
 // and Any in the shape.
 func compileShape(v cue.Value, at func(token.Pos) graph.Place, path string) (*shape.Shape, graph.Faults) {
-	c := &shapeCompiler{at: at, path: path, refs: map[string]*shape.Shape{}, pending: map[*shape.Shape]bool{}, names: map[string]bool{}, told: map[graph.Fault]bool{}}
-	s := c.compile(v)
-	finishUnions(s, map[*shape.Shape]bool{})
-	return s, c.faults
+	return compileShapeWith(typeCache{}, v, at, path)
+}
+
+func newShapeCompiler(at func(token.Pos) graph.Place, path string) *shapeCompiler {
+	return &shapeCompiler{at: at, path: path, refs: map[string]*shape.Shape{}, pending: map[*shape.Shape]bool{}, names: map[string]bool{}, told: map[graph.Fault]bool{}}
 }
 
 type shapeCompiler struct {
@@ -36,6 +38,7 @@ type shapeCompiler struct {
 	names   map[string]bool         // taken by shapes that refer to themselves
 	faults  graph.Faults
 	told    map[graph.Fault]bool // faults that were reported, without their path
+	cache   typeCache
 }
 
 // fault reports a mistake once, however many fields refer to it.
@@ -182,6 +185,10 @@ func (c *shapeCompiler) cueError(v cue.Value, err error) {
 	if p := errorPath(first); strings.HasPrefix(p, c.path+".") {
 		c.path = p // of the part that is wrong
 	}
+	if strings.HasPrefix(format, "cannot reference optional field") {
+		c.fault(at, "%s", optionalReference(fmt.Sprint(args[0])))
+		return
+	}
 	c.fault(at, "is no type that is known at the start: "+format, args...)
 }
 
@@ -261,7 +268,16 @@ func (c *shapeCompiler) field(sel cue.Selector, v cue.Value) *shape.Field {
 	c.path = joinPath(c.path, f.Name)
 	defer func() { c.path = outer }()
 
+	source, _ := v.Source().(*ast.Field)
+	key := ""
+	if source != nil {
+		if key = typeKey(source); key != "" && c.cachedField(f, key, v, source) {
+			return f
+		}
+	}
+	told := len(c.faults)
 	f.Shape = c.compile(v)
+	plain := f.Shape
 	n := c.notes(v, 0)
 	if own := c.attributes(v).format; own != "" {
 		f.Shape = c.withFormat(f.Shape, own, v)
@@ -270,6 +286,9 @@ func (c *shapeCompiler) field(sel cue.Selector, v cue.Value) *shape.Field {
 	c.checkExamples(f, v)
 	if d, ok := v.Default(); ok && hasDefault(v) {
 		c.setDefault(f, v, d)
+	}
+	if key != "" && len(c.faults) == told {
+		c.remember(key, source, f, plain, v)
 	}
 	return f
 }

@@ -322,21 +322,18 @@ func (n *node) embedded() []cue.Value {
 	return l
 }
 
-// declarations gives the places of the field's declarations that set one of
-// the fields named.
-func (n *node) declarations(names []string) []graph.Place {
-	var l []graph.Place
-	if n.parent == nil {
-		return nil
-	}
-	for _, e := range n.parent.exprs {
+// declarations gives, for each field that is declared with one of the fields
+// named inside it, the places where it is.
+func (n *node) declarations(names []string) map[string][]graph.Place {
+	places := map[string][]graph.Place{}
+	for _, e := range n.exprs {
 		s, ok := unparen(e).(*ast.StructLit)
 		if !ok {
 			continue
 		}
 		for _, d := range s.Elts {
 			f, ok := d.(*ast.Field)
-			if !ok || labelName(f) != n.name {
+			if !ok {
 				continue
 			}
 			body, ok := unparen(f.Value).(*ast.StructLit)
@@ -344,11 +341,12 @@ func (n *node) declarations(names []string) []graph.Place {
 				f, ok := d.(*ast.Field)
 				return ok && slices.Contains(names, labelName(f))
 			}) {
-				l = append(l, n.doc.at(f.Label.Pos()))
+				name := labelName(f)
+				places[name] = append(places[name], n.doc.at(f.Label.Pos()))
 			}
 		}
 	}
-	return l
+	return places
 }
 
 // source is the file that declares the field.

@@ -24,7 +24,7 @@ func (v *EnvVar) Parse(text string) (any, error) {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("%q %s", text, misfit(v.Shape))
+	return nil, fmt.Errorf("%q %s", text, misfit(v.Shape, readings(text)[0]))
 }
 
 // Lookup finds the value of the variable: that of the environment, else the
@@ -61,14 +61,20 @@ func readings(text string) []any {
 	return append(r, text)
 }
 
-func misfit(s *shape.Shape) string {
+// misfit says why a text is none of a type; x is its most special reading.
+func misfit(s *shape.Shape, x any) string {
+	_, isText := x.(string)
 	switch s.Kind {
 	case shape.Bool:
 		return "is not true or false"
 	case shape.Int:
-		return "is not a whole number that fits"
+		if _, isInt := x.(int64); !isInt {
+			return "is not a whole number"
+		}
 	case shape.Float:
-		return "is not a number that fits"
+		if isText {
+			return "is not a number"
+		}
 	case shape.Union:
 		var l []string
 		for _, a := range s.Alts {
