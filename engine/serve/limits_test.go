@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,89 @@ func TestShorten(t *testing.T) {
 		if got := shorten(in); got != out {
 			t.Errorf("%q: %q", in, got)
 		}
+	}
+}
+
+// TestStreamSaysThatItIsThere: between events an open stream sends comments.
+func TestStreamSaysThatItIsThere(t *testing.T) {
+	s, err := New(Fixed(slow{}), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.limits.alive = 10 * time.Millisecond
+	web := httptest.NewServer(s)
+	defer web.Close()
+	defer s.stopStreams()
+	post := func(method, body string, session string) *http.Response {
+		q, _ := http.NewRequest(method, web.URL, strings.NewReader(body))
+		q.Header.Set("Content-Type", "application/json")
+		q.Header.Set("Mcp-Session-Id", session)
+		r, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	made := post("POST", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, "")
+	made.Body.Close()
+	get := post("GET", "", made.Header.Get("Mcp-Session-Id"))
+	defer get.Body.Close()
+	r := bufio.NewReader(get.Body)
+	for _, line := range []string{": \n", "\n", ": \n", "\n"} {
+		if got, err := r.ReadString('\n'); got != line {
+			t.Fatalf("%q %v, not %q", got, err, line)
+		}
+	}
+	s.ToolsChanged()
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(line, "data: ") {
+			break
+		}
+	}
+}
+
+// TestForgotten: mcp-go holds nothing of sessions that are gone.
+func TestForgotten(t *testing.T) {
+	s, err := New(Fixed(slow{}), Options{MaxSessions: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	initialize := func(body string) string {
+		r := httptest.NewRequest("POST", "/mcp", strings.NewReader(body))
+		r.Host = "127.0.0.1"
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w.Header().Get("Mcp-Session-Id")
+	}
+	known := func(id string) bool {
+		return s.core.SendNotificationToSpecificClient(id, "notifications/x", nil) == nil
+	}
+	var ids []string
+	for range 5 {
+		ids = append(ids, initialize(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
+	}
+	for i, id := range ids {
+		if known(id) != (i >= 2) {
+			t.Errorf("session %d: mcp-go knows it: %v", i, known(id))
+		}
+	}
+	if id := initialize(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":[]}`); id == "" || known(id) {
+		t.Errorf("a refused initialize leaves the session %q", id)
+	}
+	s.sessions.now = func() time.Time { return time.Now().Add(time.Hour) }
+	s.forget(s.sessions.sweep())
+	for i, id := range ids {
+		if known(id) {
+			t.Errorf("session %d has expired, and mcp-go knows it", i)
+		}
+	}
+	if n := s.sessions.order.Len(); n != 0 {
+		t.Errorf("%d sessions are left", n)
 	}
 }
 

@@ -21,9 +21,16 @@ type limits struct {
 	read   time.Duration // for headers and body
 	write  time.Duration // for the answer, from its first byte on
 	idle   time.Duration // between requests
+	event  time.Duration // for one event of a stream
+	// alive is how often an open stream says that it is there: often enough
+	// for proxies, and it finds out that the client has gone.
+	alive time.Duration
 }
 
-var usualLimits = limits{header: 10 * time.Second, read: 30 * time.Second, write: time.Minute, idle: 2 * time.Minute}
+var usualLimits = limits{
+	header: 10 * time.Second, read: 30 * time.Second, write: time.Minute, idle: 2 * time.Minute,
+	event: 30 * time.Second, alive: 25 * time.Second,
+}
 
 // limitedKey marks the contexts of connections that have these limits.
 type limitedKey struct{}

@@ -96,3 +96,11 @@ func (l *callLog) flush() {
 		l.idle.Wait()
 	}
 }
+
+// warnings is a handler for mcp-go, whose other lines hold session ids: who
+// has one may speak for the session.
+type warnings struct{ slog.Handler }
+
+func (w warnings) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && w.Handler.Enabled(ctx, l)
+}

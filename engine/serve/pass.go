@@ -18,22 +18,15 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, ctx context.Contex
 	s.handle(&writer{w: w, rc: http.NewResponseController(w)}, r, ctx, body)
 }
 
-// keepAlive is how often an open stream says that it is there: often enough
-// for proxies, and it finds out that the client has gone.
-const keepAlive = 25 * time.Second
-
-// streamWrite is how long a client may take to read one event.
-const streamWrite = 30 * time.Second
-
 // stream lets mcp-go answer with a stream that stays open; cancel ends it.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, ctx context.Context, cancel context.CancelFunc, body []byte) {
-	h := &writer{w: w, rc: http.NewResponseController(w), limit: streamWrite}
+	h := &writer{w: w, rc: http.NewResponseController(w), limit: s.limits.event}
 	readWhole(w, r)
 	_ = h.rc.SetWriteDeadline(time.Time{})
 	var ticks sync.WaitGroup
 	ended := make(chan struct{})
 	ticks.Go(func() {
-		t := time.NewTicker(keepAlive)
+		t := time.NewTicker(s.limits.alive)
 		defer t.Stop()
 		for {
 			select {
@@ -50,7 +43,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, ctx context.Cont
 		close(ended)
 		ticks.Wait()
 		if limited(r) {
-			_ = h.rc.SetWriteDeadline(time.Now().Add(streamWrite))
+			_ = h.rc.SetWriteDeadline(time.Now().Add(s.limits.event))
 		} else { // the connection may serve more requests without setting one
 			_ = h.rc.SetWriteDeadline(time.Time{})
 		}

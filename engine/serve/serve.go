@@ -73,7 +73,8 @@ func (o Options) withDefaults() Options {
 // ask initialize for an older revision get it from mcp-go; nobody is invited.
 var revisions = []string{mcp.ProtocolVersion20260728, mcp.ProtocolVersion20251125, mcp.ProtocolVersion20250618}
 
-// Server serves one source. It is an http.Handler and may serve stdio.
+// Server serves one source. It is an http.Handler and may serve stdio. Once
+// Serve or ServeStdio has ended it opens no more streams.
 type Server struct {
 	opts     Options
 	source   Source
@@ -109,11 +110,11 @@ func newServer(src Source, o Options) *Server {
 	hooks.AddAfterDiscover(s.discovered)
 	info := s.implementation(s.current().program.Server())
 	s.core = server.NewMCPServer(info.Name, info.Version,
-		server.WithToolCapabilities(true), server.WithHooks(hooks), server.WithRecovery(), server.WithLogger(o.Log))
+		server.WithToolCapabilities(true), server.WithHooks(hooks), server.WithRecovery())
 	s.http = server.NewStreamableHTTPServer(s.core,
 		server.WithSessionIdManagerResolver(resolver{s}),
 		server.WithStreamableHTTPProtocolVersions(revisions...),
-		server.WithStreamableHTTPLogger(o.Log))
+		server.WithStreamableHTTPLogger(slog.New(warnings{o.Log.Handler()})))
 	return s
 }
 

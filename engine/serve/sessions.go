@@ -189,12 +189,6 @@ func (l *sessions) detach(s *session, st *stream) {
 	close(st.ended)
 }
 
-func (l *sessions) len() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.order.Len()
-}
-
 // birthKey finds, in the context of an initialize request, where to note the
 // session that mcp-go asks for while it answers.
 type birthKey struct{}

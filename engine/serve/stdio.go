@@ -82,16 +82,19 @@ func (c *stdio) finish(cancelCalls context.CancelFunc) {
 	}
 }
 
-// start runs f beside the reader; false: the server stops and takes nothing
-// more.
-func (c *stdio) start(f func()) bool {
+// start runs f beside the reader, unless the server stops.
+func (c *stdio) start(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stopping {
-		return false
+	if !c.stopping {
+		c.running.Go(f)
 	}
-	c.running.Go(f)
-	return true
+}
+
+func (c *stdio) stopped() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stopping
 }
 
 // read takes the messages until in ends.
@@ -143,6 +146,7 @@ func readLine(r *bufio.Reader, limit int64) (line []byte, err error) {
 func (c *stdio) take(line []byte) {
 	m, failed := decode(line)
 	switch {
+	case c.stopped():
 	case failed != "":
 		c.write(appendError(nil, nil, mcp.PARSE_ERROR, failed))
 	case m.method == "" && !m.answer:
