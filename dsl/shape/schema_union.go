@@ -23,6 +23,11 @@ func (w *schemaWriter) union(s *Shape) {
 	}
 	n := len(groups) + len(others)
 	if n == 1 && !null && len(groups) == 1 {
+		if len(groups[0]) == 1 { // an enum of one, such as the only action of a group
+			w.text("type", typeName(groups[0]))
+			w.value("enum", groups[0])
+			return
+		}
 		w.constants(groups[0])
 		return
 	}
