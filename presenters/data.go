@@ -87,8 +87,12 @@ func (l *limit) cutText(text, rest []byte) ([]byte, bool) {
 	}
 	notice := "\n\n[SYSTEM INTERVENTION: Payload truncated at " + what + " to prevent memory crash. " +
 		"You MUST use pagination (limit/offset) or filters to retrieve smaller result sets.]"
-	bytes -= int64(len(notice))
-	runes -= int64(len(notice))
+	if l.bytes > 0 {
+		bytes -= int64(len(notice))
+	}
+	if l.tokens > 0 {
+		runes -= int64(len(notice))
+	}
 	if bytes < 0 || runes < 0 {
 		return nil, false
 	}
@@ -116,7 +120,13 @@ func (v *View) writeData(r *renderer, p *prepared, shown func() any) {
 		r.end(start)
 		return
 	}
-	switch x := picked(shown(), keys).(type) {
+	x := picked(shown(), keys)
+	if v.structured && !p.plan.toon { // JSON, a text too
+		r.buf = defuse(value.AppendIndent(r.buf, x, 0), start, inJSON)
+		r.end(start)
+		return
+	}
+	switch x := x.(type) {
 	case nil:
 		r.string("OK")
 	case string:

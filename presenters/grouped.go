@@ -133,7 +133,7 @@ func (g *actionGroup) description(n *names) string {
 	}
 	var lines []string
 	for _, d := range g.actions {
-		if l := d.workflow(n, own); l != "" {
+		if l := d.workflow(n, own, g.decl); l != "" {
 			lines = append(lines, "- '"+d.action+"': "+l)
 		}
 	}
@@ -173,12 +173,12 @@ func (g *actionGroup) summary() string {
 
 // workflow is the line of an action; own is the text of the group, which
 // stands in for a missing one.
-func (d *definition) workflow(n *names, own string) string {
+func (d *definition) workflow(n *names, own string, g *graph.Group) string {
 	s := d.text(n)
 	if s == "" {
 		s = own
 	}
-	if req := d.required(); len(req) > 0 {
+	if req := d.required(g); len(req) > 0 {
 		if s != "" {
 			s += ". "
 		}
@@ -190,15 +190,24 @@ func (d *definition) workflow(n *names, own string) string {
 	return s
 }
 
-// required names the parameters that a caller must send.
-func (d *definition) required() []string {
+// required names the parameters of its own that a caller must send.
+func (d *definition) required(g *graph.Group) []string {
 	var out []string
 	for _, f := range d.tool.Params.Fields {
-		if isRequired(f) {
+		if isRequired(f) && !isCommon(g, f) {
 			out = append(out, f.Name)
 		}
 	}
 	return out
+}
+
+// isCommon tells whether a parameter is one that the group declares for all.
+func isCommon(g *graph.Group, f *shape.Field) bool {
+	if g == nil || g.Params == nil {
+		return false
+	}
+	c := g.Params.Field(f.Name)
+	return c != nil && (c == f || c.Description == f.Description && equalShape(c.Shape, f.Shape, 0))
 }
 
 func isRequired(f *shape.Field) bool { return !f.Optional && !f.HasDefault }
@@ -216,7 +225,7 @@ func (g *actionGroup) toonTable(n *names, own string) string {
 		if !ok {
 			module, action = "", d.action
 		}
-		row := value.Of("action", action, "desc", desc, "required", strings.Join(d.required(), ", "), "destructive", d.destroys)
+		row := value.Of("action", action, "desc", desc, "required", strings.Join(d.required(g.decl), ", "), "destructive", d.destroys)
 		if !ok {
 			rows = append(rows, row)
 			continue
@@ -267,22 +276,27 @@ func (g *actionGroup) params() *shape.Shape {
 	type uses struct{ required, optional []string }
 	seen := map[string]*uses{}
 	var keys []string
+	add := func(f *shape.Field) {
+		copied := *f
+		seen[f.Name] = &uses{}
+		out.Fields = append(out.Fields, &copied)
+	}
+	g.common(add)
 	for _, d := range g.actions {
 		for _, f := range d.params.Fields {
 			if f.Name == selectName && d.selectKeys() != nil {
 				keys = append(keys, d.selectKeys()...)
 				continue
 			}
-			u := seen[f.Name]
-			if u == nil {
-				u = &uses{}
-				seen[f.Name] = u
-				copied := *f
-				out.Fields = append(out.Fields, &copied)
-			} else {
+			if u := seen[f.Name]; u == nil {
+				add(f)
+			} else if len(u.required)+len(u.optional) > 0 {
 				merged := out.Field(f.Name)
 				merged.Shape, merged.Description = widened(merged, f)
+			} else {
+				*out.Field(f.Name) = *f
 			}
+			u := seen[f.Name]
 			if isRequired(f) {
 				u.required = append(u.required, d.action)
 			} else {
@@ -316,6 +330,18 @@ func (g *actionGroup) params() *shape.Shape {
 		out.Fields = append(out.Fields, selectField(slices.Compact(keys)))
 	}
 	return out
+}
+
+// common calls f for the parameters that the group declares and an action has.
+func (g *actionGroup) common(f func(*shape.Field)) {
+	if g.decl == nil || g.decl.Params == nil {
+		return
+	}
+	for _, c := range g.decl.Params.Fields {
+		if slices.ContainsFunc(g.actions, func(d *definition) bool { return d.tool.Params.Field(c.Name) != nil }) {
+			f(c)
+		}
+	}
 }
 
 func (g *actionGroup) discriminator() *shape.Field {

@@ -1,6 +1,7 @@
 package presenters
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -76,6 +77,9 @@ func faultMessage(f *shape.Fault) string {
 		return "Invalid number: must be a multiple of " + f.Limit
 	case shape.InvalidFormat:
 		if f.Format == "regex" {
+			if prefix, ok := literalPrefix(f.Pattern); ok {
+				return `Invalid string: must start with "` + prefix + `"`
+			}
 			return "Invalid string: must match pattern /" + f.Pattern + "/"
 		}
 		return "Invalid " + format(f.Format).name
@@ -102,6 +106,15 @@ func faultMessage(f *shape.Fault) string {
 	return "Invalid input"
 }
 
+// literalPrefix reads a pattern that only says how a text begins: ^x_.
+func literalPrefix(pattern string) (string, bool) {
+	rest, ok := strings.CutPrefix(pattern, "^")
+	if !ok || rest == "" || regexp.QuoteMeta(rest) != rest {
+		return "", false
+	}
+	return rest, true
+}
+
 // sized is the rest of a message about a bound.
 func sized(f *shape.Fault, op string) string {
 	if f.Inclusive {
@@ -126,6 +139,9 @@ func faultHint(f *shape.Fault) string {
 	case shape.TooBig:
 		return bound(f, "Maximum", "<")
 	case shape.InvalidFormat:
+		if _, ok := literalPrefix(f.Pattern); ok {
+			return ""
+		}
 		return format(f.Format).hint
 	case shape.InvalidValue:
 		return "Valid options: " + joined(f.Values, ", ", func(v any) string {

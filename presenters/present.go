@@ -48,7 +48,7 @@ func (h *sizeHint) guess() int {
 // logs it and answers Internal.
 func (v *View) Present(c *Call, result any) (*Response, error) {
 	r := newRenderer(c, v.size.guess())
-	if nothing(result) {
+	if nothing(result) && !v.structured {
 		r.before(v.cache)
 		r.string("OK")
 		r.end(len(v.cache))

@@ -212,16 +212,7 @@ func listOf(v any, what string) ([]any, error) {
 }
 
 func (r *renderer) table(b *block, p *prepared) error {
-	r.string("|")
-	for _, c := range b.columns {
-		r.string(" ")
-		r.string(c.title)
-		r.string(" |")
-	}
-	r.string("\n|")
-	for range b.columns {
-		r.string(" --- |")
-	}
+	r.tableHead(b.columns)
 	var rows []any
 	if b.tree != nil {
 		v, err := b.tree.Value(r.env)
@@ -231,41 +222,61 @@ func (r *renderer) table(b *block, p *prepared) error {
 		if err != nil {
 			return err
 		}
-	} else if rows, _ = p.items(b.unmasked).([]any); rows == nil {
-		rows = []any{}
+	} else {
+		rows, _ = p.items(b.unmasked).([]any)
 	}
 	before := r.env.Get("data")
 	defer r.env.Set("data", before)
 	for i, row := range rows {
-		if err := r.tableRow(b, row); err != nil {
+		err := r.tableRow(len(b.columns), func(i int) error {
+			c := &b.columns[i]
+			if c.cell == nil {
+				r.cellValue(at(row, c.path))
+				return nil
+			}
+			r.env.Set("data", row)
+			return r.words(c.cell, r.cell)
+		})
+		if err != nil {
 			return fmt.Errorf("table row %d: %w", i+1, err)
 		}
 	}
 	return nil
 }
 
-func (r *renderer) tableRow(b *block, row any) error {
-	r.string("\n|")
-	for i := range b.columns {
-		c := &b.columns[i]
+// tableHead writes the titles of the columns and the line below them.
+func (r *renderer) tableHead(columns []column) {
+	r.string("|")
+	for _, c := range columns {
 		r.string(" ")
-		start := len(r.buf)
-		if c.cell != nil {
-			r.env.Set("data", row)
-			if err := r.words(c.cell, r.cell); err != nil {
-				return err
-			}
-		} else {
-			r.cellValue(at(row, c.path))
-			r.buf = defuse(r.buf, start, inText)
+		r.string(c.title)
+		r.string(" |")
+	}
+	r.string("\n|")
+	for range columns {
+		r.string(" --- |")
+	}
+}
+
+// tableRow writes a row of n cells.
+func (r *renderer) tableRow(n int, cell func(i int) error) error {
+	r.string("\n|")
+	for i := range n {
+		r.string(" ")
+		if err := cell(i); err != nil {
+			return err
 		}
 		r.string(" |")
+	}
+	if n == 0 {
+		r.string("  |")
 	}
 	return nil
 }
 
 // cellValue appends a value as a cell.
 func (r *renderer) cellValue(v any) {
+	start := len(r.buf)
 	switch v := v.(type) {
 	case string:
 		r.buf = appendCell(r.buf, v)
@@ -274,6 +285,7 @@ func (r *renderer) cellValue(v any) {
 	default:
 		r.buf = value.AppendText(r.buf, v)
 	}
+	r.buf = defuse(r.buf, start, inText)
 }
 
 // at follows a path of keys; nil if it leads nowhere.

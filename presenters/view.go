@@ -1,6 +1,8 @@
 package presenters
 
 import (
+	"strings"
+
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
 	"github.com/fusion-serve/fusion-serve/dsl/shape"
 )
@@ -69,7 +71,7 @@ func (c *compiler) view(t *graph.Tool) *View {
 	if t.Structured {
 		v.out = base.maskedShape(outputShape(base), nil)
 	}
-	v.cache = cacheBlock(t)
+	v.cache = c.cacheBlock(t)
 	v.content = c.content(t, s)
 	return v
 }
@@ -113,19 +115,40 @@ func overlay(p, t limit) limit {
 
 // cacheBlock tells the client what a success makes stale: names of the spec
 // and globs, the one exception to exposed names.
-func cacheBlock(t *graph.Tool) []byte {
+func (c *compiler) cacheBlock(t *graph.Tool) []byte {
 	if len(t.Invalidates) == 0 {
 		return nil
 	}
 	b := appendAttr([]byte(`<cache_invalidation cause="`), t.Name)
 	b = append(b, `" domains="`...)
 	for i, d := range t.Invalidates {
+		if !isDomain(d) {
+			c.faults.Add(t.At, t.Path+".invalidates", "%q is neither a glob of tools, such as tasks.*, nor the URI of a resource", d)
+		}
 		if i > 0 {
 			b = append(b, ", "...)
 		}
 		b = appendAttr(b, d)
 	}
 	return append(b, `" />`...)
+}
+
+// isDomain tells whether a text is a glob of dotted names or a URI.
+func isDomain(s string) bool {
+	if scheme, rest, ok := strings.Cut(s, "://"); ok {
+		return isName(scheme) && rest != "" && !strings.ContainsAny(rest, " \t\n\"<>")
+	}
+	for _, part := range strings.Split(s, ".") {
+		for i := range len(part) {
+			if c := part[i]; !isWord(c) && c != '-' && c != '*' {
+				return false
+			}
+		}
+		if part == "" {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *compiler) content(t *graph.Tool, s scope) *content {
