@@ -24,3 +24,23 @@ func TestFunctionExamples(t *testing.T) {
 		}
 	}
 }
+
+// TestClosuresAreListed: every function with a closure has its line in the
+// table, and every name is there once.
+func TestClosuresAreListed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range Functions() {
+		if seen[f.Name] || f.Doc == "" || f.Signature[:len(f.Name)+1] != f.Name+"(" {
+			t.Errorf("the line of %s is wrong or there twice", f.Name)
+		}
+		seen[f.Name] = true
+	}
+	for name := range closures {
+		if !seen[name] {
+			t.Errorf("%s has no line in the table", name)
+		}
+	}
+	if len(seen) != len(functions)+len(closures) {
+		t.Errorf("%d lines for %d functions", len(seen), len(functions)+len(closures))
+	}
+}
