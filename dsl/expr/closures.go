@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"strings"
+
 	"github.com/expr-lang/expr/ast"
 )
 
@@ -132,4 +134,30 @@ func (c *compiler) closure(n ast.Node, name string, args []ast.Node) code {
 		return f.run(r, &l)
 	}
 	return out
+}
+
+// pointer compiles #, #index and #acc.
+func (c *compiler) pointer(n *ast.PointerNode) code {
+	if len(c.loops) == 0 {
+		return c.fault(n, "# stands only inside closures such as filter(list, # > 1)")
+	}
+	l := c.loops[len(c.loops)-1]
+	slot := l.item
+	switch n.Name {
+	case "":
+		return code{eval: load(slot), typ: l.typ, from: l.from, text: l.text}
+	case "index":
+		return code{eval: load(l.index), typ: typ{kind: intKind}}
+	case "acc":
+		if l.acc >= 0 {
+			return code{eval: load(l.acc), text: "#acc"}
+		}
+		return c.fault(n, "#acc stands only inside reduce")
+	}
+	return c.fault(n, "there is no #%s: # is the element, #index its place%s", n.Name,
+		didYouMean(strings.ToLower(n.Name), []string{"index", "acc"}))
+}
+
+func load(slot int) eval {
+	return func(r *run) (any, error) { return r.slots[slot], nil }
 }

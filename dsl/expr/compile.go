@@ -2,7 +2,6 @@ package expr
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -376,29 +375,4 @@ func (c *compiler) object(n *ast.MapNode) code {
 		return o, nil
 	}
 	return out
-}
-
-func (c *compiler) pointer(n *ast.PointerNode) code {
-	if len(c.loops) == 0 {
-		return c.fault(n, "# stands only inside closures such as filter(list, # > 1)")
-	}
-	l := c.loops[len(c.loops)-1]
-	slot := l.item
-	switch n.Name {
-	case "":
-		return code{eval: load(slot), typ: l.typ, from: l.from, text: l.text}
-	case "index":
-		return code{eval: load(l.index), typ: typ{kind: intKind}}
-	case "acc":
-		if l.acc >= 0 {
-			return code{eval: load(l.acc), text: "#acc"}
-		}
-		return c.fault(n, "#acc stands only inside reduce")
-	}
-	return c.fault(n, "there is no #%s: # is the element, #index its place%s", n.Name,
-		didYouMean(strings.ToLower(n.Name), []string{"index", "acc"}))
-}
-
-func load(slot int) eval {
-	return func(r *run) (any, error) { return r.slots[slot], nil }
 }

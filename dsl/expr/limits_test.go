@@ -32,7 +32,8 @@ func bombEnv() *expr.Env {
 }
 
 // TestBombs: every attack on time or memory ends at once in an error that
-// says which bound it met.
+// says which bound it met. The limit on time is wide for a loaded machine;
+// without the bounds most cases take minutes, or all memory.
 func TestBombs(t *testing.T) {
 	scope := untyped("list", "text", "n", "rows", "nested")
 	steps, room := "stopped after 100000 steps", "the lists made here have more than 1000000 elements"
@@ -114,7 +115,7 @@ func TestBombs(t *testing.T) {
 		}
 		start := time.Now()
 		_, err := p.Eval(bombEnv())
-		if took := time.Since(start); took > 2*time.Second {
+		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("%s took %v", c.src, took)
 		}
 		got := ""
