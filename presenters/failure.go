@@ -83,7 +83,9 @@ func Internal(action, incident string, mayRepeat bool) *Response {
 	if mayRepeat {
 		f.Suggestion = "This may be a transient error. Retry the same call with identical parameters."
 	}
-	return f.Response()
+	r := f.Response()
+	r.Incident = incident
+	return r
 }
 
 // UnknownTool renders the answer to a name that is no tool.

@@ -12,6 +12,9 @@ type Response struct {
 	// Code is the code of an error response, "" on success; it is not
 	// serialised apart from its place in the envelope.
 	Code string
+	// Incident is the id under which the log has the cause of an
+	// INTERNAL_ERROR, "" for every other answer; for the log of calls.
+	Incident string
 	// IsError: nil absent, else written.
 	IsError *bool
 	// Structured is structuredContent as JSON, nil: absent. It is the value

@@ -98,7 +98,7 @@ func (s *Server) call(ctx context.Context, dst []byte, q *request) ([]byte, int)
 	if outcome == "" {
 		outcome = "ok"
 	}
-	s.done(q, outcome, "")
+	s.done(q, outcome, resp.Incident)
 	return append(dst, '}'), 0
 }
 

@@ -77,7 +77,10 @@ func newProgram(names ...string) *program {
 			}
 			return says(fmt.Sprintf("session=%s client=%s claims=%s now=%v", session, c.Client, value.AppendJSON(nil, c.Claims), time.Since(c.Now) < time.Minute))
 		},
-		"fail":  func(context.Context, *engine.Caller, []byte) *presenters.Response { return failing("NOT_FOUND") },
+		"fail": func(context.Context, *engine.Caller, []byte) *presenters.Response { return failing("NOT_FOUND") },
+		"broken": func(context.Context, *engine.Caller, []byte) *presenters.Response {
+			return presenters.Internal("broken/default", "abc", false)
+		},
 		"panic": func(context.Context, *engine.Caller, []byte) *presenters.Response { panic("boom") },
 		"wait": func(ctx context.Context, _ *engine.Caller, _ []byte) *presenters.Response {
 			started.Add(1)
@@ -359,7 +362,7 @@ func TestLog(t *testing.T) {
 	log, out := logger()
 	r := start(t, newProgram("a"), serve.Options{Log: log})
 	s := r.open(t, "2025-11-25")
-	for i, name := range []string{"echo", "fail", "nothing", "panic"} {
+	for i, name := range []string{"echo", "fail", "nothing", "panic", "broken"} {
 		send(t, "POST", r.url, call(fmt.Sprint(i), name, `{"secret":"s3cret"}`, false), s...)
 	}
 	if err := r.stop(); err != nil {
@@ -370,6 +373,7 @@ func TestLog(t *testing.T) {
 		`level=INFO msg=call tool=echo outcome=ok`,
 		`level=INFO msg=call tool=fail outcome=NOT_FOUND`,
 		`level=INFO msg=call tool=nothing outcome=UNKNOWN_TOOL`,
+		`level=INFO msg=call tool=broken outcome=INTERNAL_ERROR incident=3`,
 		`level=INFO msg=call tool=panic outcome=INTERNAL_ERROR incident=12`,
 		`level=ERROR msg="request panicked" incident=12 method=tools/call cause=boom`,
 	} {
