@@ -104,19 +104,7 @@ func (c *compiler) closure(n ast.Node, name string, args []ast.Node) code {
 		return c.fault(args[len(args)-1], "sum is for numbers, not %s", body.typ.kind)
 	}
 	out := code{typ: f.typ(coll.typ, body.typ)}
-	switch f.keeps {
-	case keepsOne:
-		out.from = l.from
-	case keepsList:
-		out.from = &origin{elem: l.from}
-	case keepsGroups:
-		out.from = &origin{elem: &origin{elem: l.from}}
-	}
-	if f.keeps == keepsBody {
-		out.from = &origin{elem: body.from}
-	} else {
-		c.use(body)
-	}
+	out.from = c.kept(f, l, body)
 	c.makes = c.makes || f.keeps != keepsNothing || name == "reduce"
 	// What comes out of the part is a bool or a number, which holds no element.
 	once := f.keeps == keepsNothing && name != "reduce"
@@ -134,6 +122,24 @@ func (c *compiler) closure(n ast.Node, name string, args []ast.Node) code {
 		return f.run(r, &l)
 	}
 	return out
+}
+
+// kept is where the values in the result of a closure come from. What the
+// part gave is read, unless it only goes on into the result.
+func (c *compiler) kept(f closure, l loop, body code) *origin {
+	if f.keeps == keepsBody {
+		return &origin{elem: body.from}
+	}
+	c.use(body)
+	switch f.keeps {
+	case keepsOne:
+		return l.from
+	case keepsList:
+		return &origin{elem: l.from}
+	case keepsGroups:
+		return &origin{elem: &origin{elem: l.from}}
+	}
+	return nil
 }
 
 // pointer compiles #, #index and #acc.
