@@ -1,6 +1,9 @@
 package value
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Kind says what the text of a cell is.
 type Kind uint8
@@ -28,6 +31,14 @@ type Rows struct {
 
 // NewRows makes an empty answer with these columns.
 func NewRows(cols []string) *Rows { return &Rows{cols: cols} }
+
+// Grow makes room for rows more rows with bytes more bytes of text, so that
+// they are added without copying what is there.
+func (r *Rows) Grow(rows, bytes int) {
+	r.kinds = slices.Grow(r.kinds, rows*len(r.cols))
+	r.ends = slices.Grow(r.ends, rows*len(r.cols))
+	r.buf = slices.Grow(r.buf, bytes)
+}
 
 // Add appends the next cell, row by row, column by column.
 func (r *Rows) Add(k Kind, text []byte) {

@@ -138,6 +138,7 @@ func (b *Binding) Statements() []Statement {
 // gives that error in Outcome.Err. A read asks nobody. env has args, ctx and
 // env set.
 func (b *Binding) Run(ctx context.Context, open Opened, env *expr.Env, accept func(*Outcome) error) *Outcome {
+	env.SetContext(ctx)
 	o := &Outcome{Total: -1}
 	var err error
 	switch {

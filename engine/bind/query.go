@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
 	"github.com/fusion-serve/fusion-serve/dsl/value"
@@ -68,11 +69,11 @@ func (c *compiler) query(text *graph.Text, choose []graph.Choose, inNest bool) *
 // choice checks one choose of a query; nil if the query does not use it.
 func (c *compiler) choice(text *graph.Text, ch *graph.Choose) *choice {
 	if !c.standsIn(text, ch.Param) {
-		c.faults.Add(ch.At, text.Path, "choose: @%s does not stand in the query", ch.Param)
+		c.faults.Add(ch.At, choosePath(text, ch), "@%s does not stand in the query", ch.Param)
 		return nil
 	}
 	if f := c.names.params.Field(ch.Param); f != nil && f.Optional && !f.HasDefault {
-		c.faults.Add(ch.At, text.Path, "choose: the parameter %s may be left out: give it a default", ch.Param)
+		c.faults.Add(ch.At, choosePath(text, ch), "the parameter %s may be left out: give it a default", ch.Param)
 	}
 	out := &choice{param: ch.Param}
 	for i := range ch.Pieces {
@@ -80,10 +81,15 @@ func (c *compiler) choice(text *graph.Text, ch *graph.Choose) *choice {
 		out.pieces = append(out.pieces, &ch.Pieces[i].SQL)
 	}
 	if len(out.pieces) == 0 {
-		c.faults.Add(ch.At, text.Path, "choose: %s has no piece", ch.Param)
+		c.faults.Add(ch.At, choosePath(text, ch), "has no piece")
 		return nil
 	}
 	return out
+}
+
+// choosePath is the path of a choose: it stands beside the query.
+func choosePath(text *graph.Text, ch *graph.Choose) string {
+	return text.Path[:strings.LastIndexByte(text.Path, '.')+1] + "choose." + ch.Param
 }
 
 // standsIn tells whether a parameter stands in a query, as either engine

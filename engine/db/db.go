@@ -50,7 +50,7 @@ func DialectOf(url string) (Dialect, error) {
 	case strings.HasPrefix(url, "sqlite:") && len(url) > len("sqlite:"):
 		return SQLite, nil
 	}
-	return 0, errors.New("the URL is none of postgres://…, sqlite:PATH, sqlite::memory:")
+	return 0, errors.New("the URL must begin with postgres:// or sqlite: (sqlite::memory: is a database in memory)")
 }
 
 // engine is what a dialect does. Its calls may panic; DB sees to that.

@@ -34,7 +34,7 @@ func TestDialectOf(t *testing.T) {
 	}
 	for _, url := range []string{"", "sqlite:", "mysql://root:secret@x/y", "a.db"} {
 		_, err := db.DialectOf(url)
-		if want := "the URL is none of postgres://…, sqlite:PATH, sqlite::memory:"; err == nil || err.Error() != want {
+		if want := "the URL must begin with postgres:// or sqlite: (sqlite::memory: is a database in memory)"; err == nil || err.Error() != want {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
@@ -345,5 +345,30 @@ func TestSQLiteForeignParameters(t *testing.T) {
 	}
 	if a := query(t, d, &db.Stmt{SQL: "SELECT 1 AS i; -- end"}); asJSON(a) != `[{"i":1}]` {
 		t.Error(asJSON(a))
+	}
+}
+
+// What is set for a role, a database or in the URL changes neither how values
+// look nor that queries cannot write.
+func TestForeignSettings(t *testing.T) {
+	url := servers.Postgres(t)
+	d := open(t, db.Config{URL: url})
+	name := query(t, d, stmt(d, "SELECT current_database() AS d")).Rows.Value(0, 0).(string)
+	for _, s := range []string{
+		"timezone = 'Asia/Tokyo'", "datestyle = 'German'", "bytea_output = 'escape'", "extra_float_digits = -5",
+		"default_transaction_read_only = off", "standard_conforming_strings = off", "intervalstyle = 'iso_8601'",
+	} {
+		script(t, d, "ALTER DATABASE "+name+" SET "+s)
+	}
+	for _, more := range []string{"", "?TimeZone=Asia/Tokyo&default_transaction_read_only=off", "?options=-c%20timezone%3DAsia/Tokyo%20-c%20default_transaction_read_only%3Doff"} {
+		d := open(t, db.Config{URL: url + more})
+		a := query(t, d, stmt(d, `SELECT '2026-03-01T09:00:00Z'::timestamptz AS z, '2026-03-01'::date AS d, '\x00ff'::bytea AS b, 0.1::float8 + 0.2::float8 AS f, 'a\b' AS s, '2 h'::interval AS i`))
+		want := `[{"z":"2026-03-01T09:00:00Z","d":"2026-03-01","b":"AP8=","f":0.30000000000000004,"s":"a\\b","i":"02:00:00"}]`
+		if got := asJSON(a); got != want {
+			t.Errorf("%q: got %s, want %s", more, got, want)
+		}
+		if _, err := d.Query(t.Context(), stmt(d, "CREATE TABLE x (i int)"), nil, db.Limit{}); state(err) != "25006" {
+			t.Errorf("%q: a query that writes gives %v", more, err)
+		}
 	}
 }

@@ -41,6 +41,7 @@ type pgStmt struct {
 	params []uint32 // OIDs
 	names  []string
 	cells  []pgCell
+	size   size
 }
 
 const attachment = "fusion-serve"
@@ -227,8 +228,10 @@ func (c *pgConn) converse(ctx context.Context, begin string, st *pgStmt, l Limit
 	r := reader{conn: c, st: st, limit: l, skip: skip, answer: &Answer{}}
 	if len(st.names) > 0 {
 		r.answer.Rows = value.NewRows(st.names)
+		st.size.room(r.answer.Rows)
 	}
 	alive, err = r.read()
+	st.size.note(r.answer.Rows)
 	if err != nil {
 		return nil, alive, err
 	}

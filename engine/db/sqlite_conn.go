@@ -32,6 +32,7 @@ type sqliteStmt struct {
 	readOnly bool
 	cols     []sqliteCol
 	names    []string
+	size     size
 	compiled int // how often SQLite had recompiled it when cols was made
 }
 
@@ -208,6 +209,8 @@ func (st *sqliteStmt) read(l Limit) (*Answer, error) {
 		return a, st.raw.Err()
 	}
 	a.Rows = value.NewRows(st.names)
+	st.size.room(a.Rows)
+	defer func() { st.size.note(a.Rows) }()
 	n := 0
 	for ; more; more = st.raw.Step() {
 		if l.Rows > 0 && n == l.Rows {
