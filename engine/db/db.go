@@ -322,7 +322,8 @@ func (q *txQuerier) rollback() {
 }
 
 // Describe prepares a statement without running it, for check --online: it
-// tells what the server says of it. Offset is the byte in Stmt.SQL or -1.
+// tells what the server says of it, without the driver's words around it.
+// Offset is the byte in Stmt.SQL or -1.
 func (d *DB) Describe(ctx context.Context, s *Stmt) (offset int, hint string, err error) {
 	if err := d.enter(); err != nil {
 		return -1, "", err
@@ -331,5 +332,6 @@ func (d *DB) Describe(ctx context.Context, s *Stmt) (offset int, hint string, er
 	defer guard(&err)
 	ctx, cancel := d.within(ctx)
 	defer cancel()
-	return d.engine.describe(ctx, s)
+	offset, hint, err = d.engine.describe(ctx, s)
+	return offset, hint, inServersWords(err)
 }

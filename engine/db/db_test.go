@@ -311,8 +311,12 @@ func TestDescribe(t *testing.T) {
 		}
 		sql := "SELECT 'éé', idd FROM orders"
 		off, hint, err := d.Describe(t.Context(), stmt(d, sql))
-		if off != strings.Index(sql, "idd") || err == nil {
-			t.Errorf("got %d, %v", off, err)
+		words := "no such column: idd"
+		if d.Dialect() == db.Postgres {
+			words = `column "idd" does not exist`
+		}
+		if off != strings.Index(sql, "idd") || err == nil || err.Error() != words {
+			t.Errorf("got %d, %v; want %s", off, err, words)
 		}
 		if want := `Perhaps you meant to reference the column "orders.id".`; d.Dialect() == db.Postgres && hint != want {
 			t.Errorf("got %q", hint)

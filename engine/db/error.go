@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/ncruces/go-sqlite3"
@@ -27,6 +28,35 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
+
+// worded is a driver's error in the words of the server alone, for an author.
+type worded struct {
+	words string
+	err   error
+}
+
+func (w *worded) Error() string { return w.words }
+func (w *worded) Unwrap() error { return w.err }
+
+// inServersWords takes the driver's own words from an error about a statement.
+func inServersWords(err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	words := err.Error()
+	var lite *sqlite3.Error
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &pg):
+		words = pg.Message
+	case errors.As(err, &lite):
+		words = strings.TrimPrefix(words, lite.ExtendedCode().Error()+": ")
+	}
+	told := *e
+	told.Err = &worded{words, e.Err}
+	return &told
+}
 
 // readOnlyState is what PostgreSQL says to a write in a read-only transaction.
 const readOnlyState = "25006"
