@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,10 +59,10 @@ func TestExamples(t *testing.T) {
 				if a.IsError != (len(needs) > 0) || a.Content == nil {
 					t.Errorf("%s, which needs %q, answered %s", tool.Name, needs, result)
 				}
-				for _, field := range needs {
-					if !strings.Contains(string(result), field) {
-						t.Errorf("%s does not say that it needs %q: %s", tool.Name, field, result)
-					}
+				// A group asks for its action first.
+				named := func(field string) bool { return strings.Contains(string(result), field) }
+				if len(needs) > 0 && !slices.ContainsFunc(needs, named) {
+					t.Errorf("%s does not say that it needs one of %q: %s", tool.Name, needs, result)
 				}
 			}
 		})
