@@ -49,10 +49,15 @@ func maskedReads(t *graph.Text, reads [][]string, masks []maskPath) graph.Faults
 			continue
 		}
 		for _, m := range masks {
-			if meets(read[1:], m) {
-				out = append(out, t.Fault(0, "this reads %s, which the presenter may mask: leave it out, or say unmasked: true to show the value all the same", readText(read)))
-				break
+			if !meets(read[1:], m) {
+				continue
 			}
+			if last := len(read) - 1; read[last] == "**" {
+				out = append(out, t.Fault(0, "this reads all of %s, of which the presenter may mask %s: read only the fields that are needed, or say unmasked: true to show the hidden value all the same", readText(read[:last]), pathOf(m)))
+			} else {
+				out = append(out, t.Fault(0, "this reads %s, which the presenter may mask: leave it out, or say unmasked: true to show the hidden value all the same", readText(read)))
+			}
+			break
 		}
 	}
 	return out
@@ -98,8 +103,6 @@ func readText(read []string) string {
 			s = r
 		case r == "*":
 			s += "[*]"
-		case r == "**":
-			s += " at a computed path"
 		default:
 			s += "." + r
 		}

@@ -254,7 +254,7 @@ func appendCell(dst []byte, s string) []byte {
 			return appendBroken(dst, s, "<br>")
 		}
 		dst = appendBroken(dst, s[:i], "<br>")
-		for k := i; k > 0 && s[k-1] == '\\'; k-- {
+		for k := len(dst); k > 0 && dst[k-1] == '\\'; k-- {
 			dst = append(dst, '\\')
 		}
 		dst = append(dst, '\\', '|')

@@ -166,6 +166,9 @@ func (r *renderer) fenced(lang string, body func() error) error {
 	}
 	r.string("\n")
 	r.string(f)
+	if strings.Contains(info, "<") { // a tag may begin there and end in the body
+		r.buf = defuseHoles(r.buf, start, inText, []span{{start, start + len(f) + len(info)}})
+	}
 	return nil
 }
 
