@@ -24,10 +24,7 @@ func (p *Program) Prove(ctx context.Context) graph.Faults {
 			if hint != "" {
 				message = fmt.Sprintf("%s (%s)", message, hint)
 			}
-			f := graph.Fault{At: s.Source.At, Path: s.Source.Path, Message: p.scrub(nil, message)}
-			if off >= 0 {
-				f.At = s.Source.Place(s.Offset(d.Dialect(), off))
-			}
+			f := graph.Fault{At: s.Place(d.Dialect(), off), Path: s.Source.Path, Message: p.scrub(nil, message)}
 			faults = append(faults, f)
 		}
 	}
