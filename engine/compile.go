@@ -18,7 +18,10 @@ func Compile(g *graph.Graph) (*Program, graph.Faults) {
 	ctx := ctxShape(g)
 	views, f := presenters.Compile(g, ctx)
 	faults = append(faults, f...)
-	p := &Program{graph: g, views: views, tools: make(map[string]*tool, len(g.Tools)), env: g.EnvValue()}
+	p := &Program{graph: g, server: g.Server, views: views, tools: make(map[string]*tool, len(g.Tools)), env: g.EnvValue()}
+	for _, text := range []*string{&p.server.Instructions, &p.server.Description} {
+		*text = views.Words(&graph.Text{S: *text}).S
+	}
 	base := new(expr.Scope).With("ctx", ctx).With("env", g.EnvShape())
 	for _, t := range g.Tools {
 		c, f := compileTool(g, t, views, base)

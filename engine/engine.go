@@ -20,10 +20,12 @@ import (
 // and does not change.
 type Program struct {
 	graph *graph.Graph
-	views *presenters.Set
-	tools map[string]*tool // by dotted name
-	list  *List            // what a caller sees who sees everything
-	env   *value.Object    // variables of the environment that are not secret
+	// server is graph.Server with the tools' exposed names in its texts.
+	server graph.Server
+	views  *presenters.Set
+	tools  map[string]*tool // by dotted name
+	list   *List            // what a caller sees who sees everything
+	env    *value.Object    // variables of the environment that are not secret
 
 	// Set by Open.
 	dbs      map[string]*db.DB
@@ -44,8 +46,8 @@ type tool struct {
 	secret    []string // names of the parameters marked @secret
 }
 
-// Server gives what the spec says of the server.
-func (p *Program) Server() *graph.Server { return &p.graph.Server }
+// Server gives what the spec says of the server, its texts as agents read them.
+func (p *Program) Server() *graph.Server { return &p.server }
 
 // Graph gives the spec that the program was compiled from.
 func (p *Program) Graph() *graph.Graph { return p.graph }

@@ -29,7 +29,10 @@ func program(t *testing.T, spec, schema string) (*engine.Program, *bytes.Buffer)
 	}
 	write("schema.sql", schema)
 	write("spec.cue", "package spec\n\nserver: {name: \"spec\", version: \"1\", local: claims: sub: \"me\"}\n"+spec)
-	env := func(name string) (string, bool) { v, ok := map[string]string{"TOKEN": "token-0123456789"}[name]; return v, ok }
+	env := func(name string) (string, bool) {
+		v, ok := map[string]string{"TOKEN": "token-0123456789"}[name]
+		return v, ok
+	}
 	graphs, faults := dsl.Load([]string{filepath.Join(dir, "spec.cue")}, dsl.Options{Env: env})
 	if faults.Fatal() {
 		t.Fatal(faults)

@@ -41,7 +41,7 @@ func compileErrorRule(r *graph.ErrorRule, scope *expr.Scope, views *presenters.S
 		if t == nil {
 			return nil
 		}
-		compiled, f := expr.CompileTemplate(t, scope)
+		compiled, f := expr.CompileTemplate(views.Words(t), scope)
 		faults = append(faults, f...)
 		if compiled != nil && !r.Unmasked {
 			faults = append(faults, view.MaskedReads(t, compiled.Reads())...)
