@@ -288,7 +288,11 @@ func (x *cueFault) importFailed() string {
 	}
 	switch {
 	case strings.Contains(text, "import cycle"):
-		return "packages import each other in a circle"
+		places := make([]string, len(x.pos))
+		for i, p := range x.pos {
+			places[i] = x.d.at(p).String()
+		}
+		return "packages import each other in a circle: " + strings.Join(places, ", ")
 	case strings.HasPrefix(text, "cannot find package"):
 		name, _, _ := strings.Cut(strings.TrimPrefix(text, "cannot find package "), ":")
 		if s, err := strconv.Unquote(name); err == nil {
