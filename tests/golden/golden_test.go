@@ -6,6 +6,7 @@
 //
 //	exits N PROGRAM ARGS…  runs a program that must end with exit code N
 //	examples               copies the examples of the tree to $WORK/examples
+//	shorten FROM TO        writes stdout, stderr or a file to another, without the path of $WORK
 //	postgres               sets DATABASE_URL to a fresh database, dropped at the end
 //
 // and the condition [postgres]. go test ./tests/golden -update rewrites what
@@ -20,6 +21,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -61,6 +63,13 @@ func TestScripts(t *testing.T) {
 			"exits": exits,
 			"examples": func(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Check(os.CopyFS(ts.MkAbs("examples"), os.DirFS(filepath.Join(root, "examples"))))
+			},
+			"shorten": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 2 {
+					ts.Fatalf("usage: shorten FROM TO")
+				}
+				text := strings.ReplaceAll(ts.ReadFile(args[0]), ts.Getenv("WORK")+"/", "")
+				ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
 			},
 			"postgres": func(ts *testscript.TestScript, neg bool, args []string) {
 				url, drop, err := db.Fresh(context.Background(), postgres)
