@@ -20,6 +20,7 @@ type compiler struct {
 	names  *names
 	plans  map[*graph.Presenter]*plan
 	open   []*graph.Presenter // those being compiled, to find cycles
+	reads  [][]string         // what the texts of the current rule or block read
 	faults graph.Faults
 }
 
@@ -82,6 +83,9 @@ func (c *compiler) plan(p *graph.Presenter) *plan {
 	out.coll.suggest = c.suggestions(p.Collection.Suggest, items)
 	out.coll.ui = c.blocks(p.Collection.UI, items)
 	out.limit = c.limit(p.Limit, items)
+	if out.embeds == nil && out.simpleMasks() {
+		out.rows = &rowCache{}
+	}
 	c.plans[p] = out
 	return out
 }
@@ -165,15 +169,10 @@ func (c *compiler) rules(l []*graph.Rule, s scope) []rule {
 // rule compiles a condition and a text.
 func (c *compiler) rule(when, text *graph.Text, unmasked bool, s scope) rule {
 	out := rule{unmasked: unmasked, list: s.list}
-	readsItem, readsList := false, false
-	note := func(reads [][]string) {
-		readsItem = readsItem || readsName(reads, "data")
-		readsList = readsList || readsName(reads, "items", "omitted", "total")
-	}
+	c.reads = nil
 	if when != nil {
 		if p := c.cond(when, unmasked, s); p != nil {
 			out.when = p
-			note(p.Reads())
 		}
 	}
 	if t := c.text(text, unmasked, s); t != nil {
@@ -182,13 +181,12 @@ func (c *compiler) rule(when, text *graph.Text, unmasked bool, s scope) rule {
 			out.static = string(b)
 		} else {
 			out.text = t
-			note(t.Reads())
 		}
 	}
-	out.perItem = readsItem
-	out.always = when == nil && !readsItem
+	out.perItem, out.whole = readsName(c.reads, "data"), readsWhole(c.reads)
+	out.always = when == nil && !out.perItem
 	if s.item && s.list { // a tool's own
-		out.list = readsList
+		out.list = readsName(c.reads, "items", "omitted", "total")
 	}
 	return out
 }
@@ -206,17 +204,25 @@ func (c *compiler) suggestions(l []*graph.Suggest, s scope) []suggestion {
 func (c *compiler) cond(t *graph.Text, unmasked bool, s scope) *expr.Program {
 	p, f := expr.Compile(t, s.Scope, expr.WantBool)
 	c.faults = append(c.faults, f...)
-	if p != nil && !unmasked {
-		c.faults = append(c.faults, maskedReads(t, p.Reads(), s.masks)...)
+	if p != nil {
+		c.note(t, p.Reads(), unmasked, s)
 	}
 	return p
+}
+
+// note collects what a text reads, and complains about what may be masked.
+func (c *compiler) note(t *graph.Text, reads [][]string, unmasked bool, s scope) {
+	c.reads = append(c.reads, reads...)
+	if !unmasked {
+		c.faults = append(c.faults, maskedReads(t, reads, s.masks)...)
+	}
 }
 
 func (c *compiler) text(t *graph.Text, unmasked bool, s scope) *expr.Template {
 	p, f := expr.CompileTemplate(c.names.template(t), s.Scope)
 	c.faults = append(c.faults, f...)
-	if p != nil && !unmasked {
-		c.faults = append(c.faults, maskedReads(t, p.Reads(), s.masks)...)
+	if p != nil {
+		c.note(t, p.Reads(), unmasked, s)
 	}
 	return p
 }
@@ -224,8 +230,8 @@ func (c *compiler) text(t *graph.Text, unmasked bool, s scope) *expr.Template {
 func (c *compiler) tree(n *graph.Node, unmasked bool, s scope) *expr.Tree {
 	p, f := expr.CompileTree(n, s.Scope)
 	c.faults = append(c.faults, f...)
-	if p != nil && !unmasked {
-		c.faults = append(c.faults, maskedReads(&graph.Text{At: n.At, Path: n.Path}, p.Reads(), s.masks)...)
+	if p != nil {
+		c.note(&graph.Text{At: n.At, Path: n.Path}, p.Reads(), unmasked, s)
 	}
 	return p
 }
@@ -233,6 +239,16 @@ func (c *compiler) tree(n *graph.Node, unmasked bool, s scope) *expr.Tree {
 func readsName(reads [][]string, names ...string) bool {
 	for _, r := range reads {
 		if len(r) > 0 && slices.Contains(names, r[0]) {
+			return true
+		}
+	}
+	return false
+}
+
+// readsWhole tells whether all of an item or of an element is read.
+func readsWhole(reads [][]string) bool {
+	for _, r := range reads {
+		if len(r) > 0 && (r[0] == "data" || r[0] == "items") && (r[len(r)-1] == "**" || r[0] == "data" && len(r) == 1) {
 			return true
 		}
 	}
@@ -255,7 +271,8 @@ func (c *compiler) block(b *graph.Block, s scope) (block, bool) {
 	if !ok {
 		return block{}, false
 	}
-	out := block{kind: k, unmasked: b.Unmasked, width: b.Width, reads: true}
+	c.reads = nil
+	out := block{kind: k, unmasked: b.Unmasked, width: b.Width}
 	if b.Priority != nil {
 		out.priority = strconv.FormatInt(*b.Priority, 10)
 	}
@@ -284,6 +301,8 @@ func (c *compiler) block(b *graph.Block, s scope) (block, bool) {
 	case table:
 		c.table(&out, b, s)
 	}
+	out.reads = readsName(c.reads, "data", "items")
+	out.whole = readsWhole(c.reads)
 	return out, true
 }
 
@@ -376,7 +395,9 @@ func plainPath(s string) ([]string, bool) {
 func (c *compiler) limit(l graph.Limit, s scope) limit {
 	out := limit{rows: l.Rows, bytes: l.Bytes, tokens: l.Tokens}
 	if l.Text != nil {
-		out.block = &block{kind: summary, body: c.fixedOr(c.text(l.Text, false, s)), reads: true}
+		c.reads = nil
+		out.block = &block{kind: summary, body: c.fixedOr(c.text(l.Text, false, s))}
+		out.block.whole = readsWhole(c.reads)
 	}
 	return out
 }

@@ -108,23 +108,31 @@ func (l *limit) cutText(text, rest []byte) ([]byte, bool) {
 }
 
 // writeData writes block 1.
-func (v *View) writeData(r *renderer, p *prepared, shown func() any) {
+func (v *View) writeData(r *renderer, p *prepared, shown func() any) error {
 	start := len(r.buf)
 	var keys []string
 	if v.selects {
 		keys = r.call.Select
 	}
 	if p.rows != nil && !p.plan.toon {
-		r.buf = p.rows.appendIndent(r.buf, p.n, keys)
+		var err error
+		if r.buf, err = p.rows.appendIndent(r.buf, p.n, keys); err != nil {
+			return err
+		}
 		r.buf = defuse(r.buf, start, inJSON)
 		r.end(start)
-		return
+		return nil
+	}
+	if p.rows != nil {
+		if err := p.rows.checkAll(p.n); err != nil {
+			return err
+		}
 	}
 	x := picked(shown(), keys)
 	if v.structured && !p.plan.toon { // JSON, a text too
 		r.buf = defuse(value.AppendIndent(r.buf, x, 0), start, inJSON)
 		r.end(start)
-		return
+		return nil
 	}
 	switch x := x.(type) {
 	case nil:
@@ -142,6 +150,7 @@ func (v *View) writeData(r *renderer, p *prepared, shown func() any) {
 		}
 	}
 	r.end(start)
+	return nil
 }
 
 // fits tells whether a text is within the limits of bytes and tokens.

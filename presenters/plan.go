@@ -41,6 +41,7 @@ type plan struct {
 	masks   []mask
 	hidden  []maskPath // what the masks and those of the children hide
 	toon    bool
+	rows    *rowCache // nil: rows have to become objects
 }
 
 // collection is what a plan says of a list as a whole.
@@ -70,6 +71,9 @@ type rule struct {
 	// always: without a condition and without reading an item, stated for an
 	// empty list too.
 	always bool
+	// whole: condition or text read all of the item or of an element, not
+	// only some of their fields.
+	whole bool
 	// list: a rule of a tool that reads items, omitted or total.
 	list bool
 }
@@ -105,6 +109,7 @@ type block struct {
 	when     cond
 	unmasked bool
 	reads    bool // something in it reads the item or the items
+	whole    bool // and reads all of the item or of an element
 	title    text // nil: none
 	width    string
 	priority string // as it is written; "" for none

@@ -81,13 +81,16 @@ func (r *renderer) prepare(p *plan, v any, total int64, more bool) (*prepared, e
 	switch v := v.(type) {
 	case *value.Rows:
 		out.list = true
-		if out.rows, err = p.cells(v, r.checked); err != nil {
-			return nil, err
+		if !r.checked {
+			out.rows = p.cells(v)
 		}
 		if out.rows != nil {
 			out.given, out.more = v.Len(), more
 			out.cut(p.limit.keep(v.Len()))
-			return out, nil
+			if r.call.Withheld != nil && p.masks != nil {
+				err = out.rows.withheld(out.n, r.call.Withheld)
+			}
+			return out, err
 		}
 		err = r.prepareList(out, v.List(), more)
 	case []any:

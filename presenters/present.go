@@ -97,7 +97,9 @@ func (v *View) write(r *renderer, p *prepared, shown func() any) error {
 	r.reset()
 	r.before(v.cache)
 	r.data = len(r.blocks)
-	v.writeData(r, p, shown)
+	if err := v.writeData(r, p, shown); err != nil {
+		return err
+	}
 	return r.emit(p, true)
 }
 

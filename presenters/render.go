@@ -31,7 +31,7 @@ type renderer struct {
 
 func newRenderer(c *Call, size int) *renderer {
 	r := &renderer{call: c, env: c.Env.Fork(), buf: make([]byte, 0, size), holes: make([]span, 0, 4)}
-	r.plain, r.bullet, r.cell = r.marking(appendPlain), r.marking(appendBullet), r.marking(appendCell)
+	r.plain, r.bullet, r.cell = r.marking(appendPlain), r.marking(appendBullet), r.marking(appendCell[string])
 	return r
 }
 
@@ -267,7 +267,7 @@ func (r *renderer) holds(p *prepared, ru *rule) (bool, error) {
 			return false, nil
 		}
 		if ru.when != nil || ru.text != nil {
-			r.env.Set("items", p.items(ru.unmasked))
+			p.setItems(r.env, ru.whole, ru.unmasked)
 		}
 		if ru.when == nil {
 			return true, nil
@@ -290,7 +290,7 @@ func (r *renderer) holds(p *prepared, ru *rule) (bool, error) {
 		n = p.n
 	}
 	for i := range n {
-		r.env.Set("data", p.item(i, ru.unmasked))
+		p.setItem(r.env, i, ru)
 		if ru.when == nil {
 			return true, nil
 		}

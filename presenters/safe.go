@@ -202,7 +202,7 @@ func blank(b []byte, f form) int {
 
 // lineBreak gives the length of a line break at the start of s, 0 if there is
 // none. \r\n is one.
-func lineBreak(s string) int {
+func lineBreak[T string | []byte](s T) int {
 	switch s[0] {
 	case '\n', '\v', '\f':
 		return 1
@@ -212,19 +212,28 @@ func lineBreak(s string) int {
 		}
 		return 1
 	case 0xc2:
-		if strings.HasPrefix(s, "\u0085") {
+		if len(s) > 1 && s[1] == 0x85 { // U+0085
 			return 2
 		}
 	case 0xe2:
-		if strings.HasPrefix(s, "\u2028") || strings.HasPrefix(s, "\u2029") {
+		if len(s) > 2 && s[1] == 0x80 && s[2]&^1 == 0xa8 { // U+2028, U+2029
 			return 3
 		}
 	}
 	return 0
 }
 
+func indexByte[T string | []byte](s T, c byte) int {
+	for i := range len(s) {
+		if s[i] == c {
+			return i
+		}
+	}
+	return -1
+}
+
 // appendBroken appends s with every line break written as br.
-func appendBroken(dst []byte, s, br string) []byte {
+func appendBroken[T string | []byte](dst []byte, s T, br string) []byte {
 	start := 0
 	for i := 0; i < len(s); {
 		n := 0
@@ -247,9 +256,9 @@ func appendBullet(dst []byte, s string) []byte { return appendBroken(dst, s, "\n
 
 // appendCell appends data that stands in a table cell. A backslash before a
 // pipe is doubled, or it would take the escape away.
-func appendCell(dst []byte, s string) []byte {
+func appendCell[T string | []byte](dst []byte, s T) []byte {
 	for {
-		i := strings.IndexByte(s, '|')
+		i := indexByte(s, '|')
 		if i < 0 {
 			return appendBroken(dst, s, "<br>")
 		}

@@ -21,7 +21,7 @@ func (r *renderer) uiBlocks(p *prepared) error {
 		b := &blocks[i]
 		if b.reads {
 			if p.list {
-				r.env.Set("items", p.items(b.unmasked))
+				p.setItems(r.env, b.whole, b.unmasked)
 			} else {
 				r.env.Set("data", p.item(0, b.unmasked))
 			}
@@ -45,7 +45,7 @@ func (r *renderer) uiBlocks(p *prepared) error {
 // truncation says that rows were left out.
 func (r *renderer) truncation(p *prepared) error {
 	if b := p.plan.limit.block; b != nil {
-		r.env.Set("items", p.items(false))
+		p.setItems(r.env, b.whole, false)
 		return r.uiBlock(b, p)
 	}
 	hidden := "more"
@@ -216,6 +216,9 @@ func listOf(v any, what string) ([]any, error) {
 
 func (r *renderer) table(b *block, p *prepared) error {
 	r.tableHead(b.columns)
+	if b.tree == nil && p.rows != nil && b.flatColumns() {
+		return r.cellTable(b, p)
+	}
 	var rows []any
 	if b.tree != nil {
 		v, err := b.tree.Value(r.env)

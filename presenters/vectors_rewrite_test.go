@@ -303,7 +303,7 @@ func (r *restated) env(item any) *expr.Env {
 
 func (r *restated) block(b block) string {
 	rr := &renderer{env: r.env(r.data), holes: []span{}}
-	rr.plain, rr.bullet, rr.cell = rr.marking(appendPlain), rr.marking(appendBullet), rr.marking(appendCell)
+	rr.plain, rr.bullet, rr.cell = rr.marking(appendPlain), rr.marking(appendBullet), rr.marking(appendCell[string])
 	_ = rr.uiBlock(&b, &prepared{plan: &plan{}})
 	return string(rr.buf)
 }

@@ -51,13 +51,16 @@ type content struct {
 
 // view compiles what a tool adds to its presenter.
 func (c *compiler) view(t *graph.Tool) *View {
-	base := &plan{name: t.Name}
+	base := &plan{name: t.Name, rows: &rowCache{}}
 	if t.Returns != nil {
 		if p := c.plan(t.Returns); p != nil {
 			base = p
 		}
 	}
 	own := *base
+	if base.rows != nil {
+		own.rows = &rowCache{} // its statements have columns of their own
+	}
 	s := c.toolScope(t, base)
 	own.extra = c.extra(t, s)
 	own.limit = overlay(base.limit, c.limit(t.Limit, scope{Scope: s.Scope, masks: s.masks, row: s.row, list: true}))
