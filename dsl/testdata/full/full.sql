@@ -1,0 +1,2 @@
+-- two lines
+SELECT 1
