@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -48,11 +49,13 @@ type cli struct {
 	env            func(name string) (string, bool)
 }
 
-// Errors that say how the program ends. A reported error was printed already.
-var (
-	errUsage    = errors.New("usage")
-	errReported = errors.New("reported")
-)
+// errReported ends the program with 1; what there was to say is printed.
+var errReported = errors.New("reported")
+
+// usage is a wrong command line: what is wrong with it.
+type usage string
+
+func (u usage) Error() string { return string(u) }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -94,7 +97,9 @@ func (c *cli) exit(cmd command, err error) int {
 		return 1
 	}
 	fmt.Fprintf(c.stderr, "fusion-serve %s: %s\n", cmd.name, err)
-	if errors.Is(err, errUsage) {
+	var wrong usage
+	if errors.As(err, &wrong) {
+		fmt.Fprintf(c.stderr, "usage: fusion-serve %s\n", strings.TrimSpace(cmd.name+" "+cmd.usage))
 		return 2
 	}
 	return 1
@@ -107,9 +112,8 @@ func (c *cli) help(w io.Writer) {
 	}
 }
 
-// usageError is a wrong command line: what is wrong, then how it is done.
 func usageError(format string, args ...any) error {
-	return fmt.Errorf("%s (%w)", fmt.Sprintf(format, args...), errUsage)
+	return usage(fmt.Sprintf(format, args...))
 }
 
 // flags makes the flag set of a command: flags may stand before or after the

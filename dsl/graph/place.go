@@ -38,7 +38,10 @@ type Fault struct {
 }
 
 func (f Fault) String() string {
-	s := f.At.String() + ": "
+	s := ""
+	if !f.At.IsZero() {
+		s = f.At.String() + ": "
+	}
 	if f.Path != "" {
 		s += f.Path + ": "
 	}
