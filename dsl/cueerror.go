@@ -24,9 +24,9 @@ func (d *doc) evaluate(v cue.Value) {
 // missing at the end is mostly an echo of what came before.
 func (d *doc) loadErrors(err error) {
 	all := errors.Errors(err)
-	for _, e := range all {
+	for i, e := range all {
 		format, args := e.Msg()
-		if len(all) > 1 && strings.HasSuffix(fmt.Sprintf(format, args...), "found 'EOF'") {
+		if i > 0 && strings.HasSuffix(fmt.Sprintf(format, args...), "found 'EOF'") {
 			continue
 		}
 		d.cueError(e, nil)
@@ -62,9 +62,15 @@ func (d *doc) cueError(e errors.Error, n *node) {
 	}
 	x.path = d.pathOf(e)
 	x.pos = userPositions(errors.Positions(e))
-	if message := x.message(); message != "" {
-		d.tell(x.at(), x.path, message)
+	message := x.message()
+	if message == "" { // the file could not be read far enough: the cause says why
+		if cause := errors.Unwrap(e); cause != nil {
+			d.cueErrors(cause, n)
+			return
+		}
+		message = e.Error()
 	}
+	d.tell(x.at(), x.path, message)
 }
 
 // tell adds a fault of CUE's once.
