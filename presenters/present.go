@@ -36,7 +36,7 @@ type Call struct {
 // written into a buffer that fits.
 type sizeHint struct{ n atomic.Int64 }
 
-const leastBuffer, mostBuffer = 512, 1 << 20
+const leastBuffer, mostBuffer = 512, 8 << 20
 
 func (h *sizeHint) guess() int {
 	n := int(h.n.Load())
@@ -48,6 +48,7 @@ func (h *sizeHint) guess() int {
 // logs it and answers Internal.
 func (v *View) Present(c *Call, result any) (*Response, error) {
 	r := newRenderer(c, v.size.guess())
+	defer r.release()
 	if nothing(result) && !v.structured {
 		r.before(v.cache)
 		r.string("OK")

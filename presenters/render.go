@@ -3,6 +3,7 @@ package presenters
 import (
 	"bytes"
 	"fmt"
+	"sync"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
 )
@@ -29,16 +30,34 @@ type renderer struct {
 	plain, bullet, cell func(dst []byte, s string) []byte
 }
 
-func newRenderer(c *Call, size int) *renderer {
-	r := &renderer{call: c, env: c.Env.Fork(), buf: make([]byte, 0, size), holes: make([]span, 0, 4)}
+// renderers are kept for the slices that they work with. The buffer and the
+// side door leave with the response.
+var renderers = sync.Pool{New: func() any {
+	r := &renderer{holes: make([]span, 0, 8)}
 	r.plain, r.bullet, r.cell = r.marking(appendPlain), r.marking(appendBullet), r.marking(appendCell[string])
 	return r
+}}
+
+func newRenderer(c *Call, size int) *renderer {
+	r := renderers.Get().(*renderer)
+	r.call, r.env, r.buf = c, c.Env.Fork(), make([]byte, 0, size)
+	if c.Context != nil {
+		r.env.SetContext(c.Context)
+	}
+	return r
+}
+
+// release gives the renderer back; nothing of the call stays in it.
+func (r *renderer) release() {
+	r.reset()
+	r.call, r.env, r.buf, r.checked, r.depth = nil, nil, nil, false, 0
+	renderers.Put(r)
 }
 
 // reset takes back what was written.
 func (r *renderer) reset() {
 	r.buf, r.blocks, r.seen, r.seenMap = r.buf[:0], r.blocks[:0], r.seen[:0], nil
-	r.side = side{}
+	r.side, r.data = side{}, 0
 }
 
 // before writes the block that comes before the data, if there is one.
@@ -135,72 +154,66 @@ func (r *renderer) emit(p *prepared, ui bool) error {
 			return err
 		}
 	}
-	for _, s := range [2]section{
-		{"llm_directives", pl.hints, pl.coll.hints, pl.extra.hints, &r.side.directives},
-		{"domain_rules", pl.rules, pl.coll.rules, pl.extra.rules, &r.side.rules},
-	} {
-		if err := r.section(p, &s); err != nil {
-			return err
-		}
+	if err := r.section(p, "llm_directives", sideDirective, pl.hints, pl.coll.hints, pl.extra.hints); err != nil {
+		return err
+	}
+	if err := r.section(p, "domain_rules", sideRule, pl.rules, pl.coll.rules, pl.extra.rules); err != nil {
+		return err
 	}
 	return r.suggestions(p)
 }
 
 func (r *renderer) emitChildren(p *prepared, ui bool) error {
 	r.depth++
-	defer func() { r.depth-- }()
-	env := r.env
+	var kept [len(childNames)]any // the child has its own
+	for i, name := range childNames {
+		kept[i] = r.env.Get(name)
+	}
 	for _, c := range p.children {
 		if c.parent >= p.n {
 			break // its row was cut
 		}
-		r.env = env.Fork() // the child has its own data, items and omitted
 		if err := r.emit(c.of, ui && c.parent == 0); err != nil {
 			return fmt.Errorf("presenter %s: %w", c.of.plan.name, err)
 		}
 	}
-	r.env = env
+	for i, name := range childNames {
+		r.env.Set(name, kept[i])
+	}
+	r.depth--
 	return nil
 }
 
-// section is a block of bullets with what may stand in it, in order.
-type section struct {
-	tag              string
-	item, coll, tool []rule
-	side             *[]span
-}
+var childNames = [...]string{"data", "items", "omitted", "total"}
 
-func (r *renderer) section(p *prepared, s *section) error {
-	auto := s.tag == "domain_rules" && len(p.plan.auto) > 0
-	if len(s.item)+len(s.coll)+len(s.tool) == 0 && !auto {
+// section writes a block of bullets: what may stand in it, in order, are the
+// rules of an item, those of the collection and those of the tool.
+func (r *renderer) section(p *prepared, tag string, side sideKind, item, coll, tool []rule) error {
+	auto := side == sideRule && len(p.plan.auto) > 0
+	if len(item)+len(coll)+len(tool) == 0 && !auto {
 		return nil
 	}
 	start := len(r.buf)
-	r.open(s.tag)
+	r.open(tag)
 	if auto {
 		for _, a := range p.plan.auto {
 			r.static(a)
 		}
 	}
-	for i := range s.item {
-		if err := r.rule(p, &s.item[i]); err != nil {
-			return err
-		}
+	if !p.list {
+		coll = nil
 	}
-	if p.list {
-		for i := range s.coll {
-			if err := r.rule(p, &s.coll[i]); err != nil {
+	for _, l := range [3][]rule{item, coll, tool} {
+		for i := range l {
+			if err := r.rule(p, &l[i]); err != nil {
 				return err
 			}
 		}
 	}
-	for i := range s.tool {
-		if err := r.rule(p, &s.tool[i]); err != nil {
-			return err
+	if r.close(start, tag) {
+		for _, b := range r.bullets {
+			r.side.note(sideMark{kind: side, at: b})
 		}
-	}
-	if r.close(start, s.tag) {
-		*s.side = append(*s.side, r.bullets...)
 	}
 	return nil
 }
@@ -358,7 +371,7 @@ func (r *renderer) suggestion(s *suggestion) error {
 	}
 	end := len(r.buf)
 	if r.endBullet(start) {
-		r.side.suggestions = append(r.side.suggestions, sideSuggestion{s.exposed, span{reason, end}})
+		r.side.note(sideMark{kind: sideSuggest, at: span{reason, end}, tool: s.exposed})
 	}
 	return nil
 }

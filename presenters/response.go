@@ -62,21 +62,36 @@ type Suggestion struct{ Tool, Reason string }
 // side holds what Side gives, as places in the buffer, so that a served call
 // does not pay for it.
 type side struct {
-	data        func() any
-	rules       []span
-	directives  []span
-	ui          []sideUI
-	suggestions []sideSuggestion
+	data  func() any
+	marks []sideMark
+	ui    []sideUI
+}
+
+// sideMark is a bullet.
+type sideMark struct {
+	kind sideKind
+	at   span
+	tool string // of a suggestion
+}
+
+type sideKind uint8
+
+const (
+	sideRule sideKind = iota
+	sideDirective
+	sideSuggest
+)
+
+func (s *side) note(m sideMark) {
+	if s.marks == nil {
+		s.marks = make([]sideMark, 0, 8)
+	}
+	s.marks = append(s.marks, m)
 }
 
 type sideUI struct {
 	kind, title, width, priority string
 	body                         span
-}
-
-type sideSuggestion struct {
-	tool   string
-	reason span
 }
 
 // move shifts what stands behind byte from by n.
@@ -87,41 +102,36 @@ func (s *side) move(from, n int) {
 			x.end += n
 		}
 	}
-	for _, l := range [][]span{s.rules, s.directives} {
-		for i := range l {
-			shift(&l[i])
-		}
+	for i := range s.marks {
+		shift(&s.marks[i].at)
 	}
 	for i := range s.ui {
 		shift(&s.ui[i].body)
-	}
-	for i := range s.suggestions {
-		shift(&s.suggestions[i].reason)
 	}
 }
 
 // Side gives the response as structured values: what golden tests and `call
 // --structure` read.
 func (r *Response) Side() Side {
-	s := Side{Rules: r.texts(r.side.rules), Directives: r.texts(r.side.directives)}
+	var s Side
+	for _, m := range r.side.marks {
+		text := string(r.buf[m.at.start:m.at.end])
+		switch m.kind {
+		case sideRule:
+			s.Rules = append(s.Rules, text)
+		case sideDirective:
+			s.Directives = append(s.Directives, text)
+		case sideSuggest:
+			s.Suggestions = append(s.Suggestions, Suggestion{m.tool, text})
+		}
+	}
 	if r.side.data != nil {
 		s.Data = r.side.data()
 	}
 	for _, u := range r.side.ui {
 		s.UIBlocks = append(s.UIBlocks, UIBlock{u.kind, u.title, u.width, u.priority, string(r.buf[u.body.start:u.body.end])})
 	}
-	for _, x := range r.side.suggestions {
-		s.Suggestions = append(s.Suggestions, Suggestion{x.tool, string(r.buf[x.reason.start:x.reason.end])})
-	}
 	return s
-}
-
-func (r *Response) texts(spans []span) []string {
-	var l []string
-	for _, s := range spans {
-		l = append(l, string(r.buf[s.start:s.end]))
-	}
-	return l
 }
 
 // AppendResult appends `{"content":[…],"isError":…,"structuredContent":…}`

@@ -99,6 +99,9 @@ func (r *renderer) endUI(start int, s sideUI, body int) {
 	s.body = span{body, len(r.buf)}
 	r.string("\n</ui_passthrough>")
 	if r.end(start) {
+		if r.side.ui == nil {
+			r.side.ui = make([]sideUI, 0, 4)
+		}
 		r.side.ui = append(r.side.ui, s)
 	}
 }
@@ -267,16 +270,16 @@ func (r *renderer) tableHead(columns []column) {
 // tableRow writes a row of n cells.
 func (r *renderer) tableRow(n int, cell func(i int) error) error {
 	r.string("\n|")
+	r.buf = append(r.buf, ' ')
 	for i := range n {
-		r.string(" ")
+		if i > 0 {
+			r.buf = append(r.buf, " | "...)
+		}
 		if err := cell(i); err != nil {
 			return err
 		}
-		r.string(" |")
 	}
-	if n == 0 {
-		r.string("  |")
-	}
+	r.buf = append(r.buf, " |"...)
 	return nil
 }
 
@@ -284,14 +287,15 @@ func (r *renderer) tableRow(n int, cell func(i int) error) error {
 func (r *renderer) cellValue(v any) {
 	start := len(r.buf)
 	switch v := v.(type) {
+	case int64:
+		r.buf = strconv.AppendInt(r.buf, v, 10)
 	case string:
-		r.buf = appendCell(r.buf, v)
+		r.buf = defuse(appendCell(r.buf, v), start, inText)
 	case *value.Object, []any, *value.Rows:
-		r.buf = appendCell(r.buf, string(value.AppendJSON(nil, v)))
+		r.buf = defuse(appendCell(r.buf, value.AppendJSON(nil, v)), start, inText)
 	default:
 		r.buf = value.AppendText(r.buf, v)
 	}
-	r.buf = defuse(r.buf, start, inText)
 }
 
 // at follows a path of keys; nil if it leads nowhere.

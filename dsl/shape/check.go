@@ -177,6 +177,9 @@ func (c *checker) constant(s *Shape, v any) bool {
 }
 
 func (c *checker) number(s *Shape, v any) any {
+	if _, ok := v.(int64); ok && s.anyNumber() {
+		return v
+	}
 	var buf [maxFloatDigits]byte
 	d, ok := decimal(buf[:0], v)
 	if !ok {
@@ -231,6 +234,11 @@ func (c *checker) text(s *Shape, t string, v any) {
 }
 
 // plainText tells whether every text fits a String shape.
+// anyNumber tells whether every whole number fits.
+func (s *Shape) anyNumber() bool {
+	return s.Min == nil && s.Max == nil && s.MultipleOf == "" && len(s.Not) == 0
+}
+
 func (s *Shape) plainText() bool {
 	return s.MinRunes <= 0 && s.MaxRunes < 0 && s.Format == "" && len(s.Patterns) == 0 && len(s.Not) == 0
 }

@@ -94,18 +94,22 @@ func (c *checker) object(s *Shape, v any) any {
 			known++
 		}
 		if has && (x != nil || !f.Optional || f.Shape.TakesNull()) {
-			r.Set(f.Name, c.field(f, x))
+			r.Append(f.Name, c.field(f, x))
 			continue
 		}
 		switch {
 		case f.Optional:
 		case f.HasDefault:
-			r.Set(f.Name, value.DeepClone(f.Default))
+			r.Append(f.Name, value.DeepClone(f.Default))
 		default:
 			c.missing(f)
 		}
 	}
-	if known < o.Len() {
+	switch {
+	case known == o.Len():
+	case c.out && s.Rest == nil && len(s.KeyPatterns) == 0:
+		c.lost += o.Len() - known
+	default:
 		c.others(s, o, r)
 	}
 	return r

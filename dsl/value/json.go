@@ -238,9 +238,10 @@ func appendObject(dst []byte, o *Object, depth int) []byte {
 		}
 		dst = Newline(dst, inner)
 		dst = AppendString(dst, k)
-		dst = append(dst, ':')
 		if depth >= 0 {
-			dst = append(dst, ' ')
+			dst = append(dst, ':', ' ')
+		} else {
+			dst = append(dst, ':')
 		}
 		dst = appendValue(dst, o.vals[i], inner)
 	}
@@ -275,11 +276,13 @@ func Newline(dst []byte, depth int) []byte {
 		return dst
 	}
 	dst = append(dst, '\n')
-	for range depth {
-		dst = append(dst, ' ', ' ')
+	for ; depth > len(spaces)/2; depth -= len(spaces) / 2 {
+		dst = append(dst, spaces...)
 	}
-	return dst
+	return append(dst, spaces[:2*depth]...)
 }
+
+const spaces = "                                "
 
 // AppendText appends a value as it stands inside a longer text: nil is empty,
 // strings and numbers as they are, lists and structs compact JSON.

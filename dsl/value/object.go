@@ -14,9 +14,46 @@ type Object struct {
 
 const indexFrom = 12
 
+// object4 and object8 are objects with room for a few keys: one allocation
+// instead of three.
+type (
+	object4 struct {
+		Object
+		k [4]string
+		v [4]any
+	}
+	object8 struct {
+		Object
+		k [8]string
+		v [8]any
+	}
+)
+
 // NewObject makes an empty object with room for n keys.
 func NewObject(n int) *Object {
+	switch {
+	case n <= 4:
+		o := &object4{}
+		o.keys, o.vals = o.k[:0], o.v[:0]
+		return &o.Object
+	case n <= 8:
+		o := &object8{}
+		o.keys, o.vals = o.k[:0], o.v[:0]
+		return &o.Object
+	}
 	return &Object{keys: make([]string, 0, n), vals: make([]any, 0, n)}
+}
+
+// Append gives the object one more key, which it must not have yet.
+func (o *Object) Append(key string, v any) {
+	o.keys = append(o.keys, key)
+	o.vals = append(o.vals, v)
+	switch {
+	case o.index != nil:
+		o.index[key] = len(o.keys) - 1
+	case len(o.keys) >= indexFrom:
+		o.reindex()
+	}
 }
 
 // Of makes an object from alternating keys (strings) and values; for tests and constants.
@@ -79,14 +116,7 @@ func (o *Object) Set(key string, v any) {
 		o.vals[i] = v
 		return
 	}
-	o.keys = append(o.keys, key)
-	o.vals = append(o.vals, v)
-	switch {
-	case o.index != nil:
-		o.index[key] = len(o.keys) - 1
-	case len(o.keys) >= indexFrom:
-		o.reindex()
-	}
+	o.Append(key, v)
 }
 
 // SetAt replaces the value of the i-th key.
