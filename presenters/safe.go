@@ -257,6 +257,9 @@ func appendBullet(dst []byte, s string) []byte { return appendBroken(dst, s, "\n
 // appendCell appends data that stands in a table cell. A backslash before a
 // pipe is doubled, or it would take the escape away.
 func appendCell[T string | []byte](dst []byte, s T) []byte {
+	if isPlainCell(s) {
+		return append(dst, s...)
+	}
 	for {
 		i := indexByte(s, '|')
 		if i < 0 {
@@ -269,6 +272,16 @@ func appendCell[T string | []byte](dst []byte, s T) []byte {
 		dst = append(dst, '\\', '|')
 		s = s[i+1:]
 	}
+}
+
+// isPlainCell tells whether nothing of a cell needs another form.
+func isPlainCell[T string | []byte](s T) bool {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c == '|' || c == 0xc2 || c == 0xe2 {
+			return false
+		}
+	}
+	return true
 }
 
 // appendPlain appends data as it is; tags are dealt with in the whole text.
