@@ -101,6 +101,9 @@ func (x *cueFault) told() bool {
 	if p := x.err.Path(); len(p) > 0 && p[0] == "tests" && !x.d.options.WithTests {
 		return true
 	}
+	if strings.HasPrefix(x.format, "unreferenced alias") && x.d.envNeeds[x.arg(0)] {
+		return true
+	}
 	return len(x.d.replaced) > 0 && strings.Contains(x.err.Error(), "explicit error (_|_ literal)")
 }
 
@@ -228,7 +231,11 @@ func (x *cueFault) fieldNotAllowed() string {
 	}
 	name := unquoteLabel(path[len(path)-1])
 	var known []string
-	if it, err := x.d.lookup(path[:len(path)-1]).Fields(cue.Optional(true)); err == nil {
+	parent := x.d.lookup(path[:len(path)-1])
+	if !parent.Exists() {
+		return "unknown field"
+	}
+	if it, err := parent.Fields(cue.Optional(true)); err == nil {
 		for it.Next() {
 			if n := it.Selector().Unquoted(); n != name {
 				known = append(known, n)
@@ -337,7 +344,11 @@ func (d *doc) disjunction(head errors.Error, members []errors.Error, n *node) {
 		}
 		x.pos = slices.DeleteFunc(userPositions(x.pos), func(p token.Pos) bool { return !d.isLiteralAt(p, got) })
 		if !x.told() {
-			d.tell(x.at(), x.path, got+" is not one of "+strings.Join(options, ", ")+didYouMean(unquoteLabel(got), unquoteAll(options)))
+			if slices.ContainsFunc(options, isTypeName) {
+				d.tell(x.at(), x.path, got+" does not fit "+strings.Join(options, " | "))
+			} else {
+				d.tell(x.at(), x.path, got+" is not one of "+strings.Join(options, ", ")+didYouMean(unquoteLabel(got), unquoteAll(options)))
+			}
 		}
 		return
 	}

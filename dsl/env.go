@@ -36,7 +36,7 @@ func (d *doc) fillEnv() {
 	}
 	v, ok := d.buildEnv()
 	if !ok {
-		blank(decls, nil)
+		d.spoil(decls)
 		return
 	}
 	n := &node{doc: d, name: "env", path: "env", label: decls[0].Label.Pos(), val: v, has: true}
@@ -44,16 +44,26 @@ func (d *doc) fillEnv() {
 		n.exprs = append(n.exprs, f.Value)
 	}
 	n.whole = true
-	if n.kind() != aStruct {
-		d.faults.Add(n.at(), n.path, "must be a struct, not %s", n.kind())
-		blank(decls, nil)
+	if k := n.kind(); k != aStruct {
+		if k != noKind {
+			d.faults.Add(n.at(), n.path, "must be a struct, not %s", k)
+		}
+		d.spoil(decls)
 		return
 	}
 	types, faults := compileShape(v, d.places.at, n.path)
-	d.faults = append(d.faults, faults...)
+	for _, f := range faults {
+		if !d.toldAt[f.Path] {
+			d.faults = append(d.faults, f)
+		}
+	}
 	var values []ast.Decl
 	fields, optional := n.fields()
 	for _, x := range slices.Concat(fields, optional) {
+		if d.toldAt[x.path] {
+			values = append(values, d.brokenVariable(x))
+			continue
+		}
 		declared := types.Field(x.name)
 		if declared == nil { // its type was told
 			declared = &shape.Field{Shape: &shape.Shape{Kind: shape.Any}}
@@ -63,6 +73,24 @@ func (d *doc) fillEnv() {
 		}
 	}
 	blank(decls, values)
+}
+
+// brokenVariable stands for a variable whose type was told to be wrong.
+func (d *doc) brokenVariable(n *node) *ast.Field {
+	b := &ast.BottomLit{}
+	ast.SetPos(b, n.label)
+	d.replaced = append(d.replaced, n.label)
+	return &ast.Field{Label: ast.NewString(n.name), Value: b}
+}
+
+// spoil makes a block that was told to be wrong into an error value, so that
+// what refers to it is not told as well.
+func (d *doc) spoil(decls []*ast.Field) {
+	blank(decls, nil)
+	b := &ast.BottomLit{}
+	ast.SetPos(b, decls[0].Label.Pos())
+	decls[0].Value = b
+	d.replaced = append(d.replaced, b.Pos())
 }
 
 // blank puts the values in the place of the block's declarations.
@@ -182,6 +210,7 @@ func literalOf(v any) ast.Expr {
 // same source with everything else blanked out, so that places stay.
 func (d *doc) buildEnv() (cue.Value, bool) {
 	needed := d.neededBy("env")
+	d.envNeeds = needed
 	bc := build.NewContext(build.Loader(func(_ token.Pos, path string) *build.Instance { return d.inst.LookupImport(path) }))
 	inst := bc.NewInstance(d.inst.Dir, nil)
 	inst.PkgName, inst.Module, inst.Root = d.inst.PkgName, d.inst.Module, d.inst.Root

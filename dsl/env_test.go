@@ -20,9 +20,11 @@ server: {name: "a", version: "1"}
 #Secret: =~"^sk-[a-z]+$" @secret()
 #Level: "low" | *"high"
 
+let Host = "localhost"
+
 env: {
 	// Where it runs
-	HOST:  string | *"localhost"
+	HOST:  string | *Host
 	PORT:  int & >0 | *8383
 	RATE:  number | *0.5
 	DEBUG: bool | *false
@@ -68,15 +70,15 @@ func TestEnv(t *testing.T) {
 	for _, v := range g.Env {
 		fmt.Fprintf(&b, "%s %v value=%v secret=%v optional=%v %q\n", v.Name, v.At, v.Value, v.Secret, v.Optional, v.Description)
 	}
-	want := `HOST a.cue:10:2 value=localhost secret=false optional=false "Where it runs"
-PORT a.cue:11:2 value=9000 secret=false optional=false ""
-RATE a.cue:12:2 value=1.5 secret=false optional=false ""
-DEBUG a.cue:13:2 value=true secret=false optional=false ""
-LEVEL a.cue:14:2 value=high secret=false optional=false ""
-TOKEN a.cue:15:2 value=<nil> secret=true optional=false ""
-KEY a.cue:16:2 value=<nil> secret=true optional=false ""
-URL a.cue:17:2 value=http://localhost secret=false optional=false ""
-MORE a.cue:18:2 value=<nil> secret=false optional=true ""
+	want := `HOST a.cue:12:2 value=localhost secret=false optional=false "Where it runs"
+PORT a.cue:13:2 value=9000 secret=false optional=false ""
+RATE a.cue:14:2 value=1.5 secret=false optional=false ""
+DEBUG a.cue:15:2 value=true secret=false optional=false ""
+LEVEL a.cue:16:2 value=high secret=false optional=false ""
+TOKEN a.cue:17:2 value=<nil> secret=true optional=false ""
+KEY a.cue:18:2 value=<nil> secret=true optional=false ""
+URL a.cue:19:2 value=http://localhost secret=false optional=false ""
+MORE a.cue:20:2 value=<nil> secret=false optional=true ""
 `
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
@@ -126,17 +128,17 @@ func TestEnvFaults(t *testing.T) {
 	vars := map[string]string{"TOKEN": "very-secret", "PORT": "-1", "DEBUG": "yes", "RATE": "fast", "LEVEL": "medium"}
 	env := func(name string) (string, bool) { s, ok := vars[name]; return s, ok }
 	_, faults := dsl.Load([]string{"a.cue"}, dsl.Options{Env: env})
-	want := `a.cue:11:2: env.PORT: "-1" does not fit its type
-a.cue:12:2: env.RATE: "fast" is not a number
-a.cue:13:2: env.DEBUG: "yes" is not true or false
-a.cue:14:2: env.LEVEL: "medium" is not one of "low", "high"
-a.cue:15:2: env.TOKEN: does not fit its type`
+	want := `a.cue:13:2: env.PORT: "-1" does not fit its type
+a.cue:14:2: env.RATE: "fast" is not a number
+a.cue:15:2: env.DEBUG: "yes" is not true or false
+a.cue:16:2: env.LEVEL: "medium" is not one of "low", "high"
+a.cue:17:2: env.TOKEN: does not fit its type`
 	if faults.Error() != want {
 		t.Errorf("got\n%s\nwant\n%s", faults.Error(), want)
 	}
 	vars = nil
 	_, faults = dsl.Load([]string{"a.cue"}, dsl.Options{Env: env})
-	if got, want := faults.Error(), "a.cue:15:2: env.TOKEN: is not set in the environment and has no default"; got != want {
+	if got, want := faults.Error(), "a.cue:17:2: env.TOKEN: is not set in the environment and has no default"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	loads(t, dsl.Options{Env: env, EnvMayMiss: true}, "a: t u\n", "a.cue")

@@ -6,6 +6,7 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/format"
 
 	"github.com/fusion-serve/fusion-serve/schemas"
 )
@@ -47,5 +48,20 @@ func TestLanguage(t *testing.T) {
 	}
 	if len(seen) < 50 {
 		t.Errorf("walked %d forms only", len(seen))
+	}
+}
+
+// TestFormatted has `cue fmt` leave the schema and the starter as they are.
+func TestFormatted(t *testing.T) {
+	for _, f := range schemas.Starter() {
+		if !strings.HasSuffix(f.Name, ".cue") {
+			continue
+		}
+		got, err := format.Source(f.Data)
+		if err != nil {
+			t.Errorf("%s: %v", f.Name, err)
+		} else if string(got) != string(f.Data) {
+			t.Errorf("%s is not as cue fmt writes it:\n%s", f.Name, firstDifference(string(f.Data), string(got)))
+		}
 	}
 }

@@ -59,6 +59,9 @@ func Load(paths []string, o Options) ([]*graph.Graph, graph.Faults) {
 			graphs = append(graphs, g)
 		}
 	}
+	for i := range l.faults {
+		l.faults[i].Message = graph.Concealed(l.faults[i].Message)
+	}
 	return graphs, l.faults.Sorted()
 }
 
@@ -269,6 +272,7 @@ type doc struct {
 	// replaced are the places of names of nothing, which are error values now.
 	replaced []token.Pos
 	types    typeCache
+	envNeeds map[string]bool // names that env refers to, which may be all that does
 	root     *node
 	spec     *item
 }
