@@ -2,6 +2,7 @@ package presenters
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
 	"github.com/fusion-serve/fusion-serve/dsl/shape"
@@ -159,6 +160,10 @@ func pathOf(path []seg) string {
 			continue
 		case segAny:
 			s += "[*]"
+			continue
+		}
+		if x.kind == segKey && !isName(x.key) {
+			s += "[" + strconv.Quote(x.key) + "]"
 			continue
 		}
 		if s != "" {

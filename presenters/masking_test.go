@@ -14,12 +14,11 @@ import (
 
 // maze is a random spec and data in which every field holds a marker of its own.
 type maze struct {
-	r       *rand.Rand
-	n       int
-	hidden  []string // markers that must not leave
-	shown   []string // markers that must
-	redact  []string // paths that are masked
-	secrets []string
+	r      *rand.Rand
+	n      int
+	hidden []string // markers that must not leave
+	shown  []string // markers that must
+	redact []string // paths that are masked
 }
 
 func (m *maze) marker(hide bool) string {

@@ -79,7 +79,7 @@ func isName(s string) bool {
 		}
 		return false
 	}
-	return utf8.ValidString(s)
+	return s != "" && utf8.ValidString(s)
 }
 
 func bracket(s string) (seg, string, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
@@ -146,6 +147,12 @@ func picked(v any, keys []string) any {
 	return v
 }
 
+// isTextType tells whether a resource of that type is sent as text.
+func isTextType(mime string) bool {
+	mime, _, _ = strings.Cut(mime, ";")
+	return strings.HasPrefix(mime, "text/") || strings.HasSuffix(mime, "json") || strings.HasSuffix(mime, "xml")
+}
+
 // take makes the content block of a tool that sends one, and the rest of the
 // data without the column that it came from.
 func (c *content) take(r *renderer, p *prepared) (*Content, func() any, error) {
@@ -177,7 +184,15 @@ func (c *content) take(r *renderer, p *prepared) (*Content, func() any, error) {
 	out := &Content{Type: c.kind, MimeType: mime}
 	switch c.kind {
 	case "resource":
-		out.URI, out.Blob = "fusion://content", []byte(s)
+		out.URI = "fusion://" + c.tool
+		if isTextType(mime) {
+			out.Text = []byte(s)
+			return out, rest, nil
+		}
+		if _, err := base64.StdEncoding.DecodeString(s); err != nil {
+			return nil, nil, fmt.Errorf("resource content of type %s needs bytes as base64 text: %w", mime, err)
+		}
+		out.Blob = []byte(s)
 	default:
 		if _, err := base64.StdEncoding.DecodeString(s); err != nil {
 			return nil, nil, fmt.Errorf("%s content needs bytes as base64 text: %w", c.kind, err)

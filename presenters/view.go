@@ -43,6 +43,7 @@ type View struct {
 
 // content sends a value as another kind of content.
 type content struct {
+	tool   string // dotted: the URI of a resource is made from it
 	kind   string
 	column string // of the data, or
 	source tree
@@ -158,7 +159,7 @@ func (c *compiler) content(t *graph.Tool, s scope) *content {
 	if t.Content == nil {
 		return nil
 	}
-	out := &content{kind: t.Content.Kind, mime: c.fixedOr(c.text(&t.Content.MimeType, false, s))}
+	out := &content{tool: t.Name, kind: t.Content.Kind, mime: c.fixedOr(c.text(&t.Content.MimeType, false, s))}
 	src := &t.Content.Source
 	if path, ok := plainPath(src.S); ok && len(path) == 1 {
 		out.column = path[0]
