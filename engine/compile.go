@@ -24,6 +24,9 @@ func Compile(g *graph.Graph) (*Program, graph.Faults) {
 	}
 	base := new(expr.Scope).With("ctx", ctx).With("env", g.EnvShape())
 	for _, t := range g.Tools {
+		if t.Broken {
+			continue // its fault is told
+		}
 		c, f := compileTool(g, t, views, base)
 		faults = append(faults, f...)
 		p.tools[t.Name] = c

@@ -47,7 +47,10 @@ func (p *Program) Open(ctx context.Context, o Options) error {
 	p.dbs = make(map[string]*db.DB, len(p.graph.Databases))
 	p.secrets = nil
 	p.remember(o.Env)
-	secret := Secrets(p.graph, o.Env)
+	secret, err := Secrets(p.graph, o.Env)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, d := range p.graph.Databases {
 		if err := p.openDatabase(ctx, d, o, secret); err != nil {
@@ -62,19 +65,20 @@ func (p *Program) Open(ctx context.Context, o Options) error {
 
 // Secrets gives the values of the secret variables of a spec: from the
 // environment, else the declared default.
-func Secrets(g *graph.Graph, env func(string) (string, bool)) func(name string) string {
-	return func(name string) string {
-		if s, set := env(name); set {
-			return s
+func Secrets(g *graph.Graph, env func(string) (string, bool)) (get func(name string) string, err error) {
+	values := map[string]string{}
+	var errs []error
+	for _, v := range g.Env {
+		if !v.Secret {
+			continue
 		}
-		for _, v := range g.Env {
-			if v.Name == name && v.HasDefault {
-				s, _ := v.Default.(string)
-				return s
-			}
+		x, err := v.Lookup(env)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: env.%s: %w", v.At, v.Name, err))
 		}
-		return ""
+		values[v.Name], _ = x.(string)
 	}
+	return func(name string) string { return values[name] }, errors.Join(errs...)
 }
 
 // remember keeps the values of the secret variables that the environment

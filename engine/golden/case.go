@@ -194,7 +194,11 @@ func serverOf(g *graph.Graph, d *graph.Database, t *graph.Test, env Lookup) (str
 		}
 		return server, nil
 	}
-	url := graph.Reveal(d.URL.S, engine.Secrets(g, env))
+	secret, err := engine.Secrets(g, env)
+	if err != nil {
+		return "", err
+	}
+	url := graph.Reveal(d.URL.S, secret)
 	dialect, err := db.DialectOf(url)
 	if err != nil {
 		return "", fmt.Errorf("databases.%s: %w", d.Name, err)

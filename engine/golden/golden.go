@@ -106,26 +106,7 @@ func Totals(results []Result) (line string, failed int) {
 
 // path is where the golden file of a case is.
 func path(t *graph.Test) string {
-	return filepath.Join(t.Dir, "golden", t.File, Slug(t.Name)+".txt")
-}
-
-// Slug is a case's name as the name of a file: small letters, digits and
-// hyphens.
-func Slug(name string) string {
-	var b strings.Builder
-	gap := false
-	for _, r := range strings.ToLower(name) {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			if gap && b.Len() > 0 {
-				b.WriteByte('-')
-			}
-			gap = false
-			b.WriteRune(r)
-			continue
-		}
-		gap = true
-	}
-	return b.String()
+	return filepath.Join(t.Dir, "golden", t.File, graph.Slug(t.Name)+".txt")
 }
 
 // orphans removes golden files that belong to no case (with Update) or names
