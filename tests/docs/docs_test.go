@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -105,11 +106,11 @@ func parse(s *snippet) error {
 
 func (r *reader) write(s *snippet) {
 	r.t.Helper()
-	path := filepath.Join(r.copy(), filepath.FromSlash(s.file))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	file := filepath.Join(r.copy(), filepath.FromSlash(s.file))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(s.text), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(s.text), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -119,7 +120,8 @@ func (r *reader) write(s *snippet) {
 func (r *reader) check(s *snippet) {
 	r.t.Helper()
 	if s.file == "" {
-		s.file = fmt.Sprintf("snippet%d.cue", s.line)
+		// Files of one folder and package are one spec.
+		s.file = path.Join(path.Dir(s.with), fmt.Sprintf("snippet%d.cue", s.line))
 		r.write(s)
 	}
 	args := []string{"check", s.file}
