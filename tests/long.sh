@@ -11,7 +11,7 @@ long_fuzz() {
       say "fuzzing $package $target for $fuzz_time"
       go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzz_time" "$package" | tee "$work/fuzz.log" | tail -3
       last=$(grep '^fuzz: elapsed' "$work/fuzz.log" | tail -1 | sed 's/^fuzz: //')
-      long_row "\`$target\` (${package#*/fusion-serve/})" "$last" "$((SECONDS - began)) s"
+      long_row "\`$target\` (${package##*fusion-serve/})" "$last" "$((SECONDS - began)) s"
     done
   done
 }
