@@ -36,7 +36,8 @@ func Compile(g *graph.Graph, ctx *shape.Shape) (*Set, graph.Faults) {
 	for _, p := range g.Presenters {
 		c.plan(p)
 	}
-	s := &Set{g: g, names: c.names, views: make(map[string]*View, len(g.Tools))}
+	s := &Set{g: g, names: c.names, views: make(map[string]*View, len(g.Tools)),
+		byWire: make(map[string]string, len(g.Tools)), byGroup: map[string]*actionGroup{}}
 	for _, t := range g.Tools {
 		s.views[t.Name] = c.view(t)
 	}

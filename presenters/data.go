@@ -107,13 +107,18 @@ func (l *limit) cutText(text, rest []byte) ([]byte, bool) {
 	return append(append([]byte(nil), text[:end]...), notice...), true
 }
 
+// keys are the fields that the caller asked for; none: all.
+func (v *View) keys(c *Call) []string {
+	if v.selects {
+		return c.Select
+	}
+	return nil
+}
+
 // writeData writes block 1.
 func (v *View) writeData(r *renderer, p *prepared, shown func() any) error {
 	start := len(r.buf)
-	var keys []string
-	if v.selects {
-		keys = r.call.Select
-	}
+	keys := v.keys(r.call)
 	if p.rows != nil && !p.plan.toon {
 		var err error
 		if r.buf, err = p.rows.appendIndent(r.buf, p.n, keys); err != nil {

@@ -52,8 +52,12 @@ func (c *compiler) define(s *Set) {
 			c.faults.Add(t.At, t.Path, "%s and %s would both be %q on the wire: rename one", other.Name, t.Name, wire)
 		}
 		taken[wire] = t
+		s.byWire[wire] = t.Name
 		d.flat = d.define(c, wire)
 		s.defs = append(s.defs, d)
+	}
+	for _, g := range s.groups(func(string) bool { return true }) {
+		s.byGroup[g.name] = g
 	}
 	c.conflicts(s)
 }
@@ -270,10 +274,8 @@ func (s *Set) Route(name string, args *value.Object, visible func(tool string) b
 	if s.g.Server.Exposition == "grouped" {
 		return s.routeGrouped(name, args, visible)
 	}
-	for i := range s.defs {
-		if d := &s.defs[i]; d.flat.Name == name && visible(d.tool.Name) {
-			return d.tool.Name, args, nil
-		}
+	if tool := s.byWire[name]; tool != "" && visible(tool) {
+		return tool, args, nil
 	}
 	return "", args, nil
 }

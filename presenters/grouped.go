@@ -358,12 +358,7 @@ func (g *actionGroup) discriminator() *shape.Field {
 
 // routeGrouped reads the discriminator.
 func (s *Set) routeGrouped(name string, args *value.Object, visible func(tool string) bool) (tool string, rest *value.Object, failed *Response) {
-	var g *actionGroup
-	for _, x := range s.groups(visible) {
-		if x.name == name {
-			g = x
-		}
-	}
+	g := s.byGroup[name].seen(visible)
 	if g == nil {
 		return "", args, nil
 	}
@@ -389,6 +384,23 @@ func (s *Set) routeGrouped(name string, args *value.Object, visible func(tool st
 	return "", nil, g.refuse("UNKNOWN_ACTION",
 		`The action "`+action+`" does not exist.`,
 		"Choose a valid action from available_actions and call the tool again.")
+}
+
+// seen is the group with the actions that a caller sees; nil if there are none.
+func (g *actionGroup) seen(visible func(tool string) bool) *actionGroup {
+	if g == nil {
+		return nil
+	}
+	hidden := func(d *definition) bool { return !visible(d.tool.Name) }
+	if !slices.ContainsFunc(g.actions, hidden) {
+		return g
+	}
+	out := *g
+	out.actions = slices.DeleteFunc(slices.Clone(g.actions), hidden)
+	if len(out.actions) == 0 {
+		return nil
+	}
+	return &out
 }
 
 // jsType names the type of a value as the recorded messages do.

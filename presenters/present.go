@@ -90,7 +90,7 @@ func (v *View) Present(c *Call, result any) (*Response, error) {
 	if sent != nil {
 		resp.Blocks = slices.Insert(resp.Blocks, r.data+1, *sent)
 	}
-	resp.side.data = shown
+	resp.side.data = func() any { return picked(shown(), v.keys(c)) }
 	return resp, nil
 }
 

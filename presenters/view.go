@@ -12,7 +12,10 @@ type Set struct {
 	g     *graph.Graph
 	names *names
 	views map[string]*View
-	defs  []definition
+	defs  []definition // in order of declaration
+
+	byWire  map[string]string       // exposed name to dotted name, flat exposition
+	byGroup map[string]*actionGroup // all actions of a group
 }
 
 // Exposed gives the name under which a tool is on the wire; a name that is no
