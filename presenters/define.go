@@ -265,17 +265,3 @@ func (c *compiler) describedAll(l []*shape.Shape, done map[*shape.Shape]*shape.S
 	}
 	return out
 }
-
-// Route finds the declared tool that a call of an exposed name with these
-// arguments means, and the arguments without the discriminator. A name that
-// is no tool gives "". A failed route (a discriminator that is missing or
-// wrong) is a response.
-func (s *Set) Route(name string, args *value.Object, visible func(tool string) bool) (tool string, rest *value.Object, failed *Response) {
-	if s.g.Server.Exposition == "grouped" {
-		return s.routeGrouped(name, args, visible)
-	}
-	if tool := s.byWire[name]; tool != "" && visible(tool) {
-		return tool, args, nil
-	}
-	return "", args, nil
-}
