@@ -177,7 +177,7 @@ func (p *Program) outcome(ctx context.Context, c *call, o *bind.Outcome) (resp *
 	if err != nil {
 		return p.unexpected(c, fmt.Errorf("presenter: %w", err)), false
 	}
-	return resp, true
+	return resp, resp.IsError == nil || !*resp.IsError // too large an answer is an error, and undoes a write
 }
 
 // nothingFound answers a `one: true` without a row for which no rule speaks:
