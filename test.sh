@@ -17,7 +17,7 @@ staticcheck_version=v0.8.2
 node_version=22.23.3     # used when the machine has no Node of at least node_least
 node_least=22.19.0       # what the inspector asks for
 fuzz_time=${FUSION_FUZZ_TIME:-60s} # of each target, with --long
-cache=${FUSION_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/fusion-serve}
+cache=${FUSION_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fusion-serve}
 
 update= long= bench=
 for arg; do
