@@ -44,7 +44,7 @@ const (
 
 // Result is one case that was run.
 type Result struct {
-	File   string // golden file, relative to the spec
+	File   string // golden file
 	Name   string
 	Status Status
 	Detail string // why it failed or was skipped: a diff, or a sentence
@@ -104,9 +104,18 @@ func Totals(results []Result) (line string, failed int) {
 	return line, n[Failed]
 }
 
-// path is where the golden file of a case is.
+// path is where the golden file of a case is; relative to the working folder
+// if it is below it, as the places of faults are.
 func path(t *graph.Test) string {
-	return filepath.Join(t.Dir, "golden", t.File, graph.Slug(t.Name)+".txt")
+	file := filepath.Join(t.Dir, "golden", t.File, graph.Slug(t.Name)+".txt")
+	wd, err := os.Getwd()
+	if err != nil {
+		return file
+	}
+	if rel, err := filepath.Rel(wd, file); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return file
 }
 
 // orphans removes golden files that belong to no case (with Update) or names
