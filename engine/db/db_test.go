@@ -90,7 +90,11 @@ func TestReadOnly(t *testing.T) {
 			"INSERT INTO a VALUES (2)", "UPDATE a SET i = 3 RETURNING i", "DELETE FROM a", "DROP TABLE a", "CREATE TABLE b (i int)",
 		}
 		if d.Dialect() == db.Postgres {
-			attempts = append(attempts, "WITH x AS (INSERT INTO a VALUES (2) RETURNING i) SELECT * FROM x")
+			attempts = append(attempts, "WITH x AS (INSERT INTO a VALUES (2) RETURNING i) SELECT * FROM x",
+				"DO $$ BEGIN COMMIT; SET TRANSACTION READ WRITE; INSERT INTO a VALUES (2); END $$", "CALL p()", "/* x */ call p()",
+				"COPY (SELECT 1) TO PROGRAM 'true'", "COMMIT", "BEGIN READ WRITE", "SET default_transaction_read_only = off",
+				"SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE", "LISTEN x")
+			script(t, d, "CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN COMMIT; SET TRANSACTION READ WRITE; INSERT INTO a VALUES (2); END $$")
 		} else {
 			attempts = append(attempts, "WITH x AS (SELECT 2) INSERT INTO a SELECT * FROM x", "PRAGMA query_only=off",
 				"PRAGMA user_version=5", "ATTACH ':memory:' AS other", "BEGIN", "VACUUM")
@@ -212,6 +216,42 @@ func TestTx(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// What a query sets for the session is gone with the query: the next one on
+// the only connection cannot write either.
+func TestQuerySetsNothing(t *testing.T) {
+	d := open(t, db.Config{URL: servers.Postgres(t), Pool: 1})
+	script(t, d, "CREATE SEQUENCE s")
+	settings := stmt(d, "SELECT current_setting('default_transaction_read_only') AS r, current_setting('TimeZone') AS z")
+	for _, sql := range []string{
+		"SELECT set_config('default_transaction_read_only', 'off', false)", "(SELECT set_config('TimeZone', 'Asia/Tokyo', false))",
+	} {
+		query(t, d, stmt(d, sql))
+		if got := asJSON(query(t, d, settings)); got != `[{"r":"on","z":"UTC"}]` {
+			t.Errorf("after %s the settings are %s", sql, got)
+		}
+		if _, err := d.Query(t.Context(), stmt(d, "SELECT nextval('s')"), nil, db.Limit{}); state(err) != "25006" {
+			t.Errorf("after %s nextval gives %v", sql, err)
+		}
+	}
+}
+
+// A write that says COMMIT itself, or opens a transaction, leaves none behind.
+func TestWriteLeavesNoTransaction(t *testing.T) {
+	d := open(t, db.Config{URL: servers.Postgres(t), Pool: 1})
+	for _, sql := range []string{"COMMIT", "COMMIT AND CHAIN", "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE"} {
+		_ = d.Tx(t.Context(), false, func(q db.Querier) error {
+			_, err := q.Query(t.Context(), stmt(d, sql), nil, db.Limit{})
+			return err
+		})
+		if got := asJSON(query(t, d, stmt(d, "SELECT current_setting('default_transaction_read_only') AS r"))); got != `[{"r":"on"}]` {
+			t.Errorf("after %s: %s", sql, got)
+		}
+		if _, err := d.Query(t.Context(), stmt(d, "CREATE TABLE b (i int)"), nil, db.Limit{}); state(err) != "25006" {
+			t.Errorf("after %s: %v", sql, err)
+		}
+	}
 }
 
 // A read-only transaction sees one state.

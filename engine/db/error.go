@@ -61,6 +61,10 @@ func inServersWords(err error) error {
 // readOnlyState is what PostgreSQL says to a write in a read-only transaction.
 const readOnlyState = "25006"
 
+// errWrites is what both engines say to a statement that is no query where
+// nothing may be written.
+var errWrites = errors.New("a query cannot write")
+
 // sqliteStates maps SQLite's extended result codes to those of the standard.
 var sqliteStates = map[sqlite3.ExtendedErrorCode]string{
 	sqlite3.CONSTRAINT_UNIQUE:     "23505",

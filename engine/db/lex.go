@@ -279,6 +279,24 @@ func firstToken(sql string) int {
 	return 0
 }
 
+// readers are the words that begin a PostgreSQL statement which keeps to the
+// transaction it stands in. Others do not ask whether that is read-only: DO
+// and CALL may end it and begin one that writes, COPY writes files and runs
+// programs, SET and BEGIN change what the next statement may do.
+var readers = map[string]bool{"SELECT": true, "WITH": true, "VALUES": true, "TABLE": true, "SHOW": true, "EXPLAIN": true}
+
+// onlyReads tells whether a PostgreSQL statement may run where nothing may be
+// written.
+func onlyReads(sql string) bool {
+	tokens, _ := Lex(Postgres, sql)
+	for _, t := range tokens {
+		if word := sql[t.Start:t.End]; t.Kind != Space && word != "(" {
+			return readers[strings.ToUpper(word)]
+		}
+	}
+	return true // nothing stands there
+}
+
 // statementStart gives the byte at which the n-th statement of a PostgreSQL
 // script begins, counting from 0; the last one if there are fewer.
 func statementStart(sql string, n int) int {

@@ -222,7 +222,7 @@ func (e *pgEngine) begin(ctx context.Context, readOnly bool) (tx, error) {
 	if readOnly {
 		begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 	}
-	c.inTx = true
+	c.inTx, c.writes = true, !readOnly
 	return &pgTx{engine: e, conn: c, begin: begin}, nil
 }
 
@@ -276,12 +276,13 @@ func (t *pgTx) renew(ctx context.Context) error {
 		return nil
 	}
 	t.begun = false
+	writes := t.conn.writes
 	t.release()
 	fresh, err := t.engine.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	fresh.inTx = true
+	fresh.inTx, fresh.writes = true, writes
 	t.conn = fresh
 	return nil
 }

@@ -25,9 +25,13 @@ type pgConn struct {
 	stmts  map[string]*pgStmt // by text: a statement outlives a reload
 	named  int                // names given so far
 	inTx   bool               // a transaction is open, or will be
+	writes bool               // what it runs now may write
 	reused bool               // it has run statements before it was last taken out of the pool
 	// broken: the conversation with the server is lost.
 	broken bool
+	// changed: a statement changed one of sessionParams for the session, or
+	// left a transaction open. Nobody else may have the connection after it.
+	changed bool
 
 	// What one run needs, kept to be used again.
 	params [][]byte
@@ -38,6 +42,7 @@ type pgConn struct {
 // pgStmt is a statement as this connection has prepared it.
 type pgStmt struct {
 	name   string
+	reads  bool     // it may run where nothing may be written
 	params []uint32 // OIDs
 	names  []string
 	cells  []pgCell
@@ -53,12 +58,12 @@ func attach(raw *pgconn.PgConn) {
 
 func attached(raw *pgconn.PgConn) *pgConn { return raw.CustomData()[attachment].(*pgConn) }
 
-// release gives the connection back. A broken one leaves the pool; the server
-// is told to stop what it may still be doing.
+// release gives the connection back. A broken or changed one leaves the pool;
+// the server is told to stop what it may still be doing.
 func (c *pgConn) release() {
 	held := c.held
-	c.held, c.inTx = nil, false
-	if !c.broken {
+	c.held, c.inTx, c.writes = nil, false, false
+	if !c.broken && !c.changed {
 		held.Release()
 		return
 	}
@@ -84,7 +89,7 @@ func (c *pgConn) careful() (done func()) {
 
 // compile prepares a statement under a name.
 func (c *pgConn) compile(ctx context.Context, name string, s *Stmt) (*pgStmt, error) {
-	st := &pgStmt{name: name}
+	st := &pgStmt{name: name, reads: onlyReads(s.SQL)}
 	done := c.careful()
 	alive, err := c.parse(ctx, st, s.SQL)
 	if alive {
@@ -159,6 +164,9 @@ func (c *pgConn) run(ctx context.Context, begin string, s *Stmt, args []any, l L
 	st, err := c.prepared(ctx, s)
 	if err != nil {
 		return nil, err
+	}
+	if !c.writes && !st.reads {
+		return nil, &Error{SQLState: readOnlyState, Err: errWrites}
 	}
 	if err := c.encode(st, args); err != nil {
 		return nil, err

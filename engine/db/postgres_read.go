@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -62,7 +63,14 @@ func (r *reader) read() (alive bool, err error) {
 			if m.Severity == "FATAL" || m.SeverityUnlocalized == "FATAL" || m.SeverityUnlocalized == "PANIC" {
 				return false, r.failed
 			}
+		case *pgproto3.ParameterStatus:
+			if _, ours := sessionParams[strings.ToLower(m.Name)]; ours {
+				r.conn.changed = true
+			}
 		case *pgproto3.ReadyForQuery:
+			if m.TxStatus != 'I' && !r.conn.inTx {
+				r.conn.changed = true
+			}
 			return true, r.failed
 		}
 	}

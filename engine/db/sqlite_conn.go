@@ -173,7 +173,7 @@ func (c *sqliteConn) execute(s *Stmt, args []any, l Limit, readOnly bool) (*Answ
 		return nil, err
 	}
 	if readOnly && !st.readOnly {
-		return nil, &Error{SQLState: readOnlyState, Err: errors.New("a query cannot write")}
+		return nil, &Error{SQLState: readOnlyState, Err: errWrites}
 	}
 	for i, v := range args {
 		if err := bindSQLite(st.raw, i+1, v); err != nil {
