@@ -126,6 +126,8 @@ func (d *doc) variable(n *node, f *shape.Field, optional bool) *ast.Field {
 	if x.Secret && !takesText(x.Shape) {
 		d.faults.Add(n.at(), n.path, "a secret must be a string")
 		x.Secret = false
+		label.Value = literalOf(standIn(x.Shape)) // what it holds is not looked at: a fault would show it
+		return label
 	}
 	got, err := x.Lookup(d.options.Env)
 	switch {

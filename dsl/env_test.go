@@ -136,6 +136,14 @@ a.cue:17:2: env.TOKEN: does not fit its type`
 	if faults.Error() != want {
 		t.Errorf("got\n%s\nwant\n%s", faults.Error(), want)
 	}
+	// A secret of a wrong type is not shown either, whatever is made of it.
+	write(t, strings.ReplaceAll(envSpec, "#Secret: =~\"^sk-[a-z]+$\" @secret()", "#Secret: int @secret()"))
+	vars = map[string]string{"TOKEN": "very-secret"}
+	_, faults = dsl.Load([]string{"a.cue"}, dsl.Options{Env: env})
+	if got, want := faults.Error(), "a.cue:17:9: env.TOKEN: a secret must be a string"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	write(t, envSpec)
 	vars = nil
 	_, faults = dsl.Load([]string{"a.cue"}, dsl.Options{Env: env})
 	if got, want := faults.Error(), "a.cue:17:2: env.TOKEN: is not set in the environment and has no default"; got != want {
