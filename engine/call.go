@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/dsl/value"
@@ -199,40 +198,4 @@ func (p *Program) panicked(name string, r any) *presenters.Response {
 		action, mayRepeat = t.action, t.mayRepeat
 	}
 	return presenters.Internal(action, id, mayRepeat)
-}
-
-// scrub takes the values of secrets out of a text for the log: those of the
-// environment and those of parameters marked @secret.
-func (p *Program) scrub(c *call, s string) string {
-	for _, secret := range p.secrets {
-		s = strings.ReplaceAll(s, secret, "[REDACTED]")
-	}
-	if c == nil || c.args == nil {
-		return s
-	}
-	for _, name := range c.tool.secret {
-		if v, ok := c.args.Get(name); ok {
-			if text := string(value.AppendText(nil, v)); text != "" {
-				s = strings.ReplaceAll(s, text, "[REDACTED]")
-			}
-		}
-	}
-	return s
-}
-
-// SecretValues gives what must not stand in the answer to a call: the values
-// of its @secret parameters and of the secret variables of the environment.
-func (p *Program) SecretValues(tool string, args *value.Object) []any {
-	var values []any
-	for _, s := range p.secrets {
-		values = append(values, s)
-	}
-	if t := p.tools[tool]; t != nil {
-		for _, name := range t.secret {
-			if v, ok := args.Get(name); ok {
-				values = append(values, v)
-			}
-		}
-	}
-	return values
 }

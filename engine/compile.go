@@ -50,11 +50,6 @@ func compileTool(g *graph.Graph, t *graph.Tool, views *presenters.Set, base *exp
 	b, f := bind.Compile(g, t, scope, limit)
 	faults = append(faults, f...)
 	c.binding = b
-	for _, f := range t.Params.Fields {
-		if f.Secret {
-			c.secret = append(c.secret, f.Name)
-		}
-	}
 	outcome := scope.With("item", nil).With("result", nil)
 	for _, list := range [][]*graph.ErrorRule{t.Errors, groupErrors(g, t), g.Server.Errors} {
 		for _, r := range list {

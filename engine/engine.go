@@ -43,7 +43,6 @@ type tool struct {
 	action  string // tool/action, as the envelopes write it
 	// mayRepeat tells that calling again with the same arguments does no harm.
 	mayRepeat bool
-	secret    []string // names of the parameters marked @secret
 }
 
 // Server gives what the spec says of the server, its texts as agents read them.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -104,6 +105,14 @@ tools: {
 		params: {name: string, password: string @secret()}
 		sql: query: "SELECT no_such_function(@name, @password)"
 	}
+	"accounts.deep": {
+		kind: "query", description: "d"
+		params: {
+			login: {pin: string @secret()} | {token: string @secret(), pins?: [...{pin: string @secret()}]}
+			key: {...} @secret()
+		}
+		expr: "int(args.login.pins[0].pin) + int(args.key.a)"
+	}
 	"accounts.write": {kind: "query", description: "d", sql: query: "DELETE FROM accounts"}
 	"accounts.slow": {
 		kind: "query", description: "d", timeout: "50ms"
@@ -156,6 +165,18 @@ func TestNoSecretInTheLog(t *testing.T) {
 		if strings.Contains(line, secret) || strings.Contains(text(resp), secret) {
 			t.Errorf("%s came out: %s", secret, line)
 		}
+	}
+}
+
+// A secret parameter is one at any depth.
+func TestSecretValues(t *testing.T) {
+	p, _ := program(t, accounts, accountsSchema)
+	args, err := value.Parse([]byte(`{"login":{"token":"tt","pins":[{"pin":"p1"},{"pin":"p2"}]},"key":{"a":"k1","b":["k2",3]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(p.SecretValues("accounts.deep", args.(*value.Object))), "[tt p1 p2 k1 k2 3]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

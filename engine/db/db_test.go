@@ -237,6 +237,21 @@ func TestQuerySetsNothing(t *testing.T) {
 	}
 }
 
+// A data exception does not show the value that it is about.
+func TestDataExceptionShowsNoValue(t *testing.T) {
+	d := postgres(t, 0)
+	for sql, want := range map[string]string{
+		"SELECT CAST(CAST($1 AS text) AS int)":    `ERROR: invalid input syntax for type integer: "…" (SQLSTATE 22P02)`,
+		"SELECT CAST(CAST($1 AS text) AS date)":   `ERROR: invalid input syntax for type date: "…" (SQLSTATE 22007)`,
+		"SELECT 1 / length(CAST($1 AS text)) / 0": `ERROR: division by zero (SQLSTATE 22012)`,
+	} {
+		_, err := d.Query(t.Context(), stmt(d, sql), []any{`a "secret" value`}, db.Limit{})
+		if err == nil || err.Error() != want || state(err)[:2] != "22" {
+			t.Errorf("%s gives %v, want %s", sql, err, want)
+		}
+	}
+}
+
 // A write that says COMMIT itself, or opens a transaction, leaves none behind.
 func TestWriteLeavesNoTransaction(t *testing.T) {
 	d := open(t, db.Config{URL: servers.Postgres(t), Pool: 1})

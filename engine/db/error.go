@@ -120,6 +120,9 @@ func postgresError(ctx context.Context, err error) error {
 	}
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
+		if strings.HasPrefix(refused.Code, "22") {
+			err = &worded{withoutValue(err.Error()), err}
+		}
 		return &Error{
 			SQLState:    refused.Code,
 			Timeout:     refused.Code == "57014",
@@ -134,6 +137,17 @@ func postgresError(ctx context.Context, err error) error {
 	var network net.Error
 	return &Error{Err: err, Unavailable: errors.As(err, &connect) || errors.As(err, &network) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)}
+}
+
+// withoutValue takes out what stands between quotes. Data exceptions (class 22)
+// quote the value that did not fit, which may be an argument, or a column that
+// no answer would show.
+func withoutValue(words string) string {
+	from, to := strings.IndexByte(words, '"'), strings.LastIndexByte(words, '"')
+	if from == to {
+		return words
+	}
+	return words[:from+1] + "…" + words[to:]
 }
 
 // unavailable tells whether a SQLSTATE says that the server takes no work
