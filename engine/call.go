@@ -39,7 +39,7 @@ func (p *Program) Traced(ctx context.Context, c *Caller, name string, args []byt
 	}
 	visible := func(tool string) bool { return p.visible(c, tool) }
 	t := p.tools[name]
-	if t == nil || !visible(name) {
+	if t == nil || !visible(name) || p.views.Chooses(name, given) {
 		var dotted string
 		dotted, given, failed = p.views.Route(name, given, visible)
 		if failed != nil {

@@ -168,6 +168,30 @@ func TestNoSecretInTheLog(t *testing.T) {
 	}
 }
 
+// In grouped exposition a tool of one word has the name of its group: the
+// arguments that the group's schema asks for must fit.
+func TestOneWordGrouped(t *testing.T) {
+	p, _ := program(t, `
+tools: {
+	ping: {kind: "query", description: "d", params: x?: int, value: "pong {{ args.x }}"}
+	"ping.far": {kind: "query", description: "d", value: "far"}
+}
+server: exposition: "grouped"
+`, "")
+	for args, want := range map[string]string{
+		`{"action":"default","x":1}`: "pong 1\n",
+		`{"action":"far"}`:           "far\n",
+		`{"x":2}`:                    "pong 2\n", // by the name in the spec
+		`{"action":"near"}`: "<tool_error code=\"UNKNOWN_ACTION\">\n<message>The action \"near\" does not exist.</message>\n" +
+			"<available_actions>default, far</available_actions>\n" +
+			"<recovery>Choose a valid action from available_actions and call the tool again.</recovery>\n</tool_error>\n",
+	} {
+		if got := text(call(t, p, "ping", args)); got != want {
+			t.Errorf("%s gives\n%s\nwant\n%s", args, got, want)
+		}
+	}
+}
+
 // A secret parameter is one at any depth.
 func TestSecretValues(t *testing.T) {
 	p, _ := program(t, accounts, accountsSchema)

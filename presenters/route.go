@@ -21,6 +21,16 @@ func (s *Set) Route(name string, args *value.Object, visible func(tool string) b
 	return "", args, nil
 }
 
+// Chooses tells whether the arguments choose an action of a group of that
+// name: a group with a tool of one word has that tool's name.
+func (s *Set) Chooses(name string, args *value.Object) bool {
+	if s.g.Server.Exposition != "grouped" || s.byGroup[name] == nil {
+		return false
+	}
+	_, sent := args.Get(discriminator)
+	return sent
+}
+
 // routeGrouped reads the discriminator.
 func (s *Set) routeGrouped(name string, args *value.Object, visible func(tool string) bool) (tool string, rest *value.Object, failed *Response) {
 	g := s.byGroup[name].seen(visible)
