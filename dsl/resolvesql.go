@@ -82,23 +82,19 @@ func (d *doc) choices(t *graph.Tool, it *item) {
 		}
 		return
 	}
-	var have []string
+	var have, misspelt []string
 	for _, p := range it.fields {
 		have = append(have, p.name())
 		if !slices.Contains(values, p.name()) {
+			misspelt = append(misspelt, p.name())
 			d.faults.Add(p.nameAt(), p.path(), "%q is no value of the parameter %s%s", p.name(), f.Name, meant(p.name(), values, "it takes "))
 		}
 	}
 	for _, v := range values {
-		if !slices.Contains(have, v) && !near(v, it) {
+		if !slices.Contains(have, v) && value.Near(v, misspelt) == "" {
 			d.faults.Add(it.nameAt(), it.path(), "has no piece for %q, which the parameter %s may be", v, f.Name)
 		}
 	}
-}
-
-// near tells whether a key of the choose is a misspelling of the value.
-func near(v string, it *item) bool {
-	return slices.ContainsFunc(it.fields, func(p *item) bool { return value.Near(p.name(), []string{v}) != "" })
 }
 
 // enumOf gives the strings that a shape takes, if they can be listed.

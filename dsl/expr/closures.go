@@ -100,6 +100,9 @@ func (c *compiler) closure(n ast.Node, name string, args []ast.Node) code {
 			return c.fault(part, "must be true or false, not %s", body.typ.kind)
 		}
 	}
+	if f.boolean && len(args) == 1 && elem.kind != boolKind && elem.kind != anyKind {
+		return c.fault(args[0], "%s without a closure is for true and false, not %s: len(…) is the number of elements", name, elem.kind)
+	}
 	if name == "sum" && !body.typ.kind.numeric() && body.typ.kind != anyKind {
 		return c.fault(args[len(args)-1], "sum is for numbers, not %s", body.typ.kind)
 	}
