@@ -61,7 +61,7 @@ func (d *doc) blocks(it *item) []*graph.Block {
 		if !ok || x.isBroken("when") {
 			continue
 		}
-		b := &graph.Block{At: x.at(), Kind: kind, Title: x.textOf("title"), Width: x.str("width"), When: x.textOf("when"), Unmasked: x.bool("unmasked")}
+		b := &graph.Block{At: x.at(), Path: x.path(), Kind: kind, Title: x.textOf("title"), Width: x.str("width"), When: x.textOf("when"), Unmasked: x.bool("unmasked")}
 		if p := x.get("priority"); p != nil {
 			b.Priority = &p.num
 		}

@@ -72,8 +72,8 @@ func TestCompileFaults(t *testing.T) {
 			p.Collection.UI = []*graph.Block{{Kind: "table", Columns: []graph.Column{{Title: "E", Cell: lineOf(3, "mail")}}}}
 		}, `a.cue:3:1: presenters.P: the row has no field "mail" (did you mean "email"?)`},
 		"table without rows": {func(p *graph.Presenter, g *graph.Graph) {
-			p.UI = []*graph.Block{{At: at, Kind: "table", Columns: []graph.Column{{Title: "A", Cell: txt("id")}}}}
-		}, `a.cue:1:1: a table of one item needs rows: the list whose elements are its rows, as in rows: "{{ data.lines }}"`},
+			p.UI = []*graph.Block{{At: at, Path: "presenters.P.ui[0]", Kind: "table", Columns: []graph.Column{{Title: "A", Cell: txt("id")}}}}
+		}, `a.cue:1:1: presenters.P.ui[0]: a table of one item needs rows: the list whose elements are its rows, as in rows: "{{ data.lines }}"`},
 		"one wire name": {func(p *graph.Presenter, g *graph.Graph) {
 			g.Tools = append(g.Tools, &graph.Tool{Name: "p_get", At: at, Path: "tools.p_get", Params: structOf()})
 		}, `a.cue:1:1: tools.p_get: p.get and p_get would both be "p_get" on the wire: rename one`},

@@ -85,7 +85,7 @@ func (c *compiler) table(out *block, b *graph.Block, s scope) {
 		// The rows may be anything: of their fields nothing is known.
 		row.Scope, row.masks = s.Scope.With("data", nil), nil
 	case !s.list:
-		c.faults.Add(b.At, "", "a table of one item needs rows: the list whose elements are its rows, as in rows: \"{{ data.lines }}\"")
+		c.faults.Add(b.At, b.Path, "a table of one item needs rows: the list whose elements are its rows, as in rows: \"{{ data.lines }}\"")
 	default:
 		row.Scope = c.base.With("data", s.row)
 	}

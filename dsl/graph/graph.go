@@ -157,6 +157,7 @@ type Suggest struct {
 // Block is a UI block.
 type Block struct {
 	At       Place
+	Path     string
 	Kind     string // echarts json mermaid markdown summary codeBlock list table
 	Title    *Text
 	Width    string
