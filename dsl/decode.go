@@ -210,7 +210,7 @@ func (d *doc) http(it *item) graph.HTTP {
 }
 
 func (d *doc) database(it *item) *graph.Database {
-	db := &graph.Database{Name: it.name(), At: it.nameAt(), Pool: int(it.int("pool")), Timeout: it.duration("timeout"), Init: d.files(it, "init")}
+	db := &graph.Database{Name: it.name(), At: it.nameAt(), Pool: graph.Pool{Max: int(it.int("pool"))}, Timeout: it.duration("timeout"), Init: d.files(it, "init")}
 	if url := it.textOf("url"); url != nil {
 		db.URL = *url
 	}

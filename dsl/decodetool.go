@@ -15,8 +15,8 @@ var bindings = []string{"sql", "expr", "value"}
 func (d *doc) tool(it *item) *graph.Tool {
 	t := &graph.Tool{Name: it.name(), At: it.nameAt(), Path: it.path(), Kind: it.str("kind"), Title: it.str("title"), Description: it.str("description"),
 		Instructions: it.str("instructions"), Tags: it.strings("tags"),
-		From: it.textOf("from"), Result: d.treeOf(it, "result"), Errors: d.errorRules(it, "errors"),
-		Rules: d.rules(it, "rules"), Hints: d.rules(it, "hints"), Suggest: d.suggests(it), Total: it.textOf("total"),
+		Binding: graph.Binding{From: it.textOf("from"), Result: d.treeOf(it, "result"), Total: it.textOf("total")}, Errors: d.errorRules(it, "errors"),
+		Rules: d.rules(it, "rules"), Hints: d.rules(it, "hints"), Suggest: d.suggests(it),
 		Select: it.bool("select"), Structured: it.bool("structured"), Format: it.str("format"),
 		Invalidates: it.strings("invalidates"), Limit: d.limit(it, "limit"), Timeout: it.duration("timeout")}
 	for _, i := range it.list("icons") {

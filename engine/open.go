@@ -98,7 +98,7 @@ func (p *Program) openDatabase(ctx context.Context, d *graph.Database, o Options
 	}
 	p.hideUser(address)
 	opened, err := db.Open(ctx, db.Config{
-		Name: d.Name, URL: address, Pool: d.Pool, Timeout: d.Timeout, Dir: filepath.Dir(d.At.File),
+		Name: d.Name, URL: address, Pool: d.Pool.Max, Timeout: d.Timeout, Dir: filepath.Dir(d.At.File),
 	})
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ type Graph struct {
 	Server     Server
 	Env        []*EnvVar
 	Databases  []*Database
+	APIs       []*API
 	Presenters []*Presenter
 	Groups     []*Group
 	Tools      []*Tool // in order of declaration: file in load order, then line
@@ -35,6 +36,11 @@ func (g *Graph) Presenter(name string) *Presenter {
 // Database gives the database of that name, or nil.
 func (g *Graph) Database(name string) *Database {
 	return byName(g.Databases, name, func(d *Database) string { return d.Name })
+}
+
+// API gives the HTTP service of that name, or nil.
+func (g *Graph) API(name string) *API {
+	return byName(g.APIs, name, func(a *API) string { return a.Name })
 }
 
 // Group gives the group of that prefix, or nil.
@@ -67,6 +73,7 @@ type Server struct {
 	HTTP         HTTP
 	Local        *value.Object // claims of the caller where there is no token to check; nil: none declared
 	Tags         []string
+	Deny         []*ErrorRule // without SQLState and Status
 	Errors       []*ErrorRule
 }
 
@@ -98,10 +105,64 @@ type EnvVar struct {
 type Database struct {
 	Name    string
 	At      Place
-	URL     Text          // may hold secret markers
-	Pool    int           // connections, default 10
+	URL     Text // may hold secret markers
+	Pool    Pool
+	Session *Session      // nil: none
 	Timeout time.Duration // of a statement; 0: none
 	Init    []File        // run on an empty embedded database and on the fresh database of a test
+}
+
+// Pool bounds the connections of a database; written as a number it is Max.
+type Pool struct {
+	Max         int           // default 10
+	Min         int           // kept open, default 0
+	MaxLifetime time.Duration // of a connection; default 1h
+	MaxIdle     time.Duration // unused, then closed; default 30m
+	Acquire     time.Duration // how long a call waits for a connection; default 5s
+}
+
+// Session is set inside the transaction of every call: row-level security.
+// A setting that is nil is UNAUTHORIZED.
+type Session struct {
+	At       Place
+	Role     *Text
+	Settings []NodeField
+}
+
+// API is a declared HTTP service.
+type API struct {
+	Name    string
+	At      Place
+	Path    string
+	BaseURL Text // may hold secret markers
+	Auth    *Auth
+	Headers []NodeField   // texts; may hold secret markers
+	Timeout time.Duration // of one try; default 10s
+	Retry   int           // more tries of a GET
+	MaxBody int64         // bytes of an answer; default 10 MiB
+	Errors  []*ErrorRule
+}
+
+// Auth is how a service knows us. Exactly one member is set. Texts may hold
+// secret markers.
+type Auth struct {
+	At     Place
+	Bearer *Text
+	Basic  *Basic
+	Header *HeaderAuth
+	OAuth2 *OAuth2 // client credentials
+}
+
+// Basic is a user and a password.
+type Basic struct{ User, Password Text }
+
+// HeaderAuth is a header of its own.
+type HeaderAuth struct{ Name, Value Text }
+
+// OAuth2 is the client credentials grant (RFC 6749, 4.4).
+type OAuth2 struct {
+	TokenURL, ClientID, ClientSecret Text
+	Scopes                           []string
 }
 
 // File is a file named in a spec.
@@ -209,6 +270,7 @@ type Group struct {
 	At              Place
 	Description     string
 	Tags            []string
+	Deny            []*ErrorRule
 	Errors          []*ErrorRule
 	Select          bool
 	ToonDescription bool
@@ -227,25 +289,23 @@ type Tool struct {
 	Icons        []Icon
 	Tags         []string     // of the tool; server and group tags are joined by the engine
 	Params       *shape.Shape // a struct without Rest, the group's common params merged in; never nil
-	SQL          *SQL
-	Expr         *Text
-	Value        *Node
-	From         *Text
-	Result       *Node
-	Returns      *Presenter // nil: everything the binding gave leaves
-	Errors       []*ErrorRule
-	Rules        []*Rule
-	Hints        []*Rule
-	Suggest      []*Suggest
-	Total        *Text // an expression hole or the name of a column
-	Select       bool
-	Structured   bool
-	Format       string // json, toon or "": the presenter's
-	Content      *Content
-	Invalidates  []string
-	Limit        Limit
-	Timeout      time.Duration
-	Annotations  Annotations
+	Binding
+	Deny        []*ErrorRule
+	Returns     *Presenter // nil: everything the binding gave leaves
+	Errors      []*ErrorRule
+	Rules       []*Rule
+	Hints       []*Rule
+	Suggest     []*Suggest
+	Select      bool
+	Structured  bool
+	Format      string // json, toon or "": the presenter's
+	Content     *Content
+	Invalidates []string
+	Limit       Limit
+	Timeout     time.Duration
+	Annotations Annotations
+	Concurrency Concurrency
+	Idempotency *Idempotency
 	// Broken says that a fault took away the binding or the parameters: it has
 	// been told, and compiling this tool would only tell it again.
 	Broken bool
@@ -253,6 +313,20 @@ type Tool struct {
 
 // Icon is an MCP icon.
 type Icon struct{ Src, MimeType, Sizes, Theme string }
+
+// Concurrency bounds the calls of a tool at once; Max 0 is no bound.
+type Concurrency struct {
+	At    Place
+	Max   int
+	Queue int // callers that wait; 0: none
+}
+
+// Idempotency gives the first answer again for the same key.
+type Idempotency struct {
+	At  Place
+	Key Text
+	TTL time.Duration
+}
 
 // Annotations override what the kind says; nil: as the kind says.
 type Annotations struct{ Destructive, Idempotent, OpenWorld, ReadOnly *bool }
@@ -265,10 +339,59 @@ type Content struct {
 	MimeType Text
 }
 
+// Binding is where a value comes from, and what is made of it. Exactly one of
+// the first five is set.
+type Binding struct {
+	SQL   *SQL
+	HTTP  *Request
+	Steps []*Step
+	Expr  *Text
+	Value *Node
+
+	From   *Text
+	Result *Node
+	Total  *Text // an expression hole or the name of a column
+}
+
+// Step is one of several bindings of a tool.
+type Step struct {
+	Name string // "": no later step can name its answer
+	At   Place
+	Path string
+	When *Text // nil: always
+	Binding
+	Errors   []*ErrorRule
+	Undo     *Binding
+	Optional bool
+	Each     *Text // a hole that gives a list; nil: once
+}
+
+// Request is a binding to an HTTP service.
+type Request struct {
+	At      Place
+	API     string
+	Method  string // GET, POST, PUT, PATCH, DELETE
+	Target  Text   // the path; each hole is one escaped segment
+	Query   []NodeField
+	Headers []NodeField
+	Body    *Node       // sent as JSON
+	Form    []NodeField // sent as application/x-www-form-urlencoded
+	Pages   *Pages
+}
+
+// Pages follows the pages of a list.
+type Pages struct {
+	At    Place
+	Next  Text // "link", or a hole over body: the next page or cursor, nil at the end
+	Param string
+	Max   int
+}
+
 // SQL is a binding to statements.
 type SQL struct {
 	At       Place
-	Database string // a declared name
+	Database string // a declared name; "" if Choice is set
+	Choice   *Text  // a hole over ctx that gives a declared name
 	Query    Text   // the statement, from query or file
 	One      bool
 	Args     []NodeField // computed names, before the parameters
@@ -358,7 +481,8 @@ type Test struct {
 	Ctx         TestCtx
 	Environment map[string]string
 	Seed        []File
-	Database    string // "" as the spec says, sqlite or postgres
+	Database    string      // "" as the spec says, sqlite or postgres
+	HTTP        []*Exchange // the only requests that may be made, in this order
 	Before      []*TestCall
 	Error       string // code the case must end in; "": it must succeed
 }
@@ -399,3 +523,23 @@ func (g *Graph) EnvValue() *value.Object {
 	}
 	return o
 }
+
+// Exchange is a request that a case expects, and its answer.
+type Exchange struct {
+	At      Place
+	API     string
+	Method  string
+	Target  string // path and query
+	Body    any    // as value; HasBody tells whether it is compared
+	HasBody bool
+	Status  int
+	Headers []Header
+	// Answer is the body: JSON of AnswerValue, or AnswerFile's bytes.
+	AnswerValue any
+	HasAnswer   bool
+	AnswerFile  File
+	Timeout     bool // no answer comes
+}
+
+// Header is one header field.
+type Header struct{ Name, Value string }
