@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fusion-serve/fusion-serve/dsl/shape"
@@ -79,4 +80,9 @@ type Content struct {
 	Kind     string // image, audio, resource
 	Source   Text   // a column or a hole
 	MimeType Text
+}
+
+// HasSQL tells whether the tool has a statement, its own or that of a step.
+func (t *Tool) HasSQL() bool {
+	return t.SQL != nil || slices.ContainsFunc(t.Steps, func(s *Step) bool { return s.SQL != nil })
 }
