@@ -82,7 +82,7 @@ tools: three: `+tool+`
 	loads(t, dsl.Options{}, "a: one three\n", "a.cue", "b.cue")
 	loads(t, dsl.Options{}, "a: one\n_: two\n", "a.cue", "bare.cue")
 	loads(t, dsl.Options{WithTests: true}, "_: two\na: one three test a_tests/t\n", ".")
-	loads(t, dsl.Options{}, "-: there is no file or folder c.cue\n", "c.cue")
+	loads(t, dsl.Options{}, "there is no file or folder c.cue\n", "c.cue")
 }
 
 // TestLoadAgain loads what Graph.Files names, as a test runner does.
@@ -204,9 +204,9 @@ a.cue:5:54: tests.t.x: is set twice, to 1 and to 2 (also at a.cue:5:58)`
 
 func TestEmptyFolder(t *testing.T) {
 	write(t, "-- a.txt --\n")
-	loads(t, dsl.Options{}, "-: there is no CUE file in .\n", ".")
-	loads(t, dsl.Options{}, "-: a.txt is no CUE file: a spec's name ends in .cue\n", "a.txt")
-	loads(t, dsl.Options{}, "-: name the file or folder of a spec\n")
+	loads(t, dsl.Options{}, "there is no CUE file in .\n", ".")
+	loads(t, dsl.Options{}, "a.txt is no CUE file: a spec's name ends in .cue\n", "a.txt")
+	loads(t, dsl.Options{}, "name the file or folder of a spec\n")
 }
 
 // TestImportCycle names the imports of the circle.

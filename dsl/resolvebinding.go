@@ -101,7 +101,6 @@ var taken = []string{
 // stepName says why a name is none for a step, or "".
 func stepName(t *graph.Tool, name string, earlier map[string]bool) string {
 	const other = ": give the step another name"
-	isFunction := slices.ContainsFunc(expr.Functions(), func(f expr.Function) bool { return f.Name == name })
 	switch {
 	case !identifier.MatchString(name):
 		return strconv.Quote(name) + " is no name for a step: write letters, digits and _"
@@ -111,8 +110,6 @@ func stepName(t *graph.Tool, name string, earlier map[string]bool) string {
 		return "is the name of a parameter" + other
 	case slices.Contains(taken, name):
 		return "is a name that expressions see already" + other
-	case isFunction:
-		return "is a function of expressions" + other
 	}
 	return ""
 }
