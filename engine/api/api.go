@@ -87,7 +87,7 @@ func New(c Config) (*Client, error) {
 	}
 	transport := c.Transport
 	if transport == nil {
-		transport = newTransport(base.Hostname())
+		transport = newTransport(base.Hostname(), nil)
 	} else {
 		out.wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"syscall"
 )
 
 // unreadable is an answer that is not what it says to be.
@@ -57,7 +59,7 @@ func (c *Client) failure(ctx context.Context, err error) *Error {
 // cause says in our words why there was no answer.
 func cause(err error) string {
 	var dns *net.DNSError
-	var op *net.OpError
+	var errno syscall.Errno
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
@@ -69,12 +71,12 @@ func cause(err error) string {
 		return "its certificate is for another host"
 	case errors.As(err, &certificate):
 		return "its certificate does not hold: " + certificate.Err.Error()
-	case errors.As(err, &record):
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return "it does not speak TLS"
 	case errors.As(err, &alert):
 		return alert.Error()
-	case errors.As(err, &op):
-		return op.Op + ": " + op.Err.Error()
+	case errors.As(err, &errno):
+		return errno.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection ended before the answer did"
 	}

@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// newTransport makes the network as the requests to one host see it.
-func newTransport(host string) *http.Transport {
-	dialer := net.Dialer{Timeout: 10 * time.Second, ControlContext: guardOf(host).control}
+// newTransport makes the network as the requests to one host see it. names
+// looks up hosts; nil: as the system does.
+func newTransport(host string, names *net.Resolver) *http.Transport {
+	dialer := net.Dialer{Timeout: 10 * time.Second, ControlContext: guardOf(host).control, Resolver: names}
 	return &http.Transport{
 		Proxy:                  nil,
 		DialContext:            dialer.DialContext,

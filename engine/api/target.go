@@ -28,6 +28,9 @@ func (c *Client) target(s string) (*url.URL, error) {
 	if problem := PathProblem(path); problem != "" {
 		return nil, refusal("the path of the request " + problem)
 	}
+	if !isEscaped(query, "\"#<>") {
+		return nil, refusal("the query of the request is not escaped")
+	}
 	full := c.base.EscapedPath() + path
 	u := *c.base
 	var err error
@@ -42,13 +45,8 @@ func (c *Client) target(s string) (*url.URL, error) {
 // shows, "" if nothing does: what is not escaped, an empty segment before the
 // last, a segment that is . or ..
 func PathProblem(path string) string {
-	for i := range len(path) {
-		switch c := path[i]; {
-		case c <= ' ' || c >= 0x7f || strings.IndexByte("\"#<>?\\^`{|}", c) >= 0:
-			return "is not escaped"
-		case c == '%' && (i+2 >= len(path) || !isHex(path[i+1]) || !isHex(path[i+2])):
-			return "is not escaped"
-		}
+	if !isEscaped(path, "\"#<>?\\^`{|}") {
+		return "is not escaped"
 	}
 	if strings.Contains(path, "//") {
 		return "has an empty segment"
@@ -59,6 +57,21 @@ func PathProblem(path string) string {
 		}
 	}
 	return ""
+}
+
+// isEscaped tells whether a part of a URL has none of the characters not and
+// nothing that no part may have.
+func isEscaped(s, not string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(not, c) >= 0 {
+			return false
+		}
+		if c == '%' && (i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2])) {
+			return false
+		}
+	}
+	return true
 }
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }

@@ -37,7 +37,7 @@ func newTokens(a *Auth, timeout time.Duration, transport http.RoundTripper) (*to
 		return nil, errors.New("auth: clientID is empty")
 	}
 	if transport == nil {
-		transport = newTransport(u.Hostname())
+		transport = newTransport(u.Hostname(), nil)
 	}
 	return &tokens{
 		config: clientcredentials.Config{
