@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
+	"github.com/fusion-serve/fusion-serve/engine/api"
 	"github.com/fusion-serve/fusion-serve/engine/db"
 )
 
@@ -28,6 +30,9 @@ type Options struct {
 	Log *slog.Logger
 	// Incident makes the id of an unexpected failure; nil: a random one.
 	Incident func() string
+	// Transport replaces the network between us and an HTTP service; nil, or a
+	// nil answer: the real network.
+	Transport func(api string) http.RoundTripper
 }
 
 // Open puts the secrets in, opens the databases and runs the init files on
@@ -52,6 +57,12 @@ func (p *Program) Open(ctx context.Context, o Options) error {
 	for _, d := range p.graph.Databases {
 		if err := p.openDatabase(ctx, d, o, secret); err != nil {
 			errs = append(errs, fmt.Errorf("%s: databases.%s: %s", d.At, d.Name, p.scrub(nil, err.Error())))
+		}
+	}
+	p.apis = make(map[string]*api.Client, len(p.graph.APIs))
+	for _, a := range p.graph.APIs {
+		if err := p.openAPI(a, o, secret); err != nil {
+			errs = append(errs, fmt.Errorf("%s: apis.%s: %s", a.At, a.Name, p.scrub(nil, err.Error())))
 		}
 	}
 	if len(errs) == 0 {
@@ -98,7 +109,8 @@ func (p *Program) openDatabase(ctx context.Context, d *graph.Database, o Options
 	}
 	p.hideUser(address)
 	opened, err := db.Open(ctx, db.Config{
-		Name: d.Name, URL: address, Pool: d.Pool.Max, Timeout: d.Timeout, Dir: filepath.Dir(d.At.File),
+		Name: d.Name, URL: address, Pool: db.Pool(d.Pool), Timeout: d.Timeout, Dir: filepath.Dir(d.At.File),
+		Session: d.Session != nil,
 	})
 	if err != nil {
 		return err
@@ -113,6 +125,37 @@ func (p *Program) openDatabase(ctx context.Context, d *graph.Database, o Options
 		}
 	}
 	return runScripts(ctx, opened, d.Init)
+}
+
+// openAPI makes the client of a service; no request is made.
+func (p *Program) openAPI(a *graph.API, o Options, secret func(string) string) error {
+	shown := func(t *graph.Text) string { return graph.Reveal(t.S, secret) }
+	c := api.Config{Name: a.Name, BaseURL: shown(&a.BaseURL), Timeout: a.Timeout, Retry: a.Retry, MaxBody: a.MaxBody}
+	for _, h := range a.Headers {
+		c.Headers = append(c.Headers, [2]string{h.Name, shown(&h.Node.Text)})
+	}
+	if x := a.Auth; x != nil {
+		switch {
+		case x.Bearer != nil:
+			c.Auth.Bearer = shown(x.Bearer)
+		case x.Basic != nil:
+			c.Auth.User, c.Auth.Password = shown(&x.Basic.User), shown(&x.Basic.Password)
+		case x.Header != nil:
+			c.Auth.Header, c.Auth.Value = shown(&x.Header.Name), shown(&x.Header.Value)
+		case x.OAuth2 != nil:
+			c.Auth.TokenURL, c.Auth.Scopes = shown(&x.OAuth2.TokenURL), x.OAuth2.Scopes
+			c.Auth.ClientID, c.Auth.ClientSecret = shown(&x.OAuth2.ClientID), shown(&x.OAuth2.ClientSecret)
+		}
+	}
+	if o.Transport != nil {
+		c.Transport = o.Transport(a.Name)
+	}
+	client, err := api.New(c)
+	if err != nil {
+		return err
+	}
+	p.apis[a.Name] = client
+	return nil
 }
 
 // hideUser keeps the password of a URL out of the log, whether the spec marks
@@ -131,7 +174,7 @@ func (p *Program) hideUser(raw string) {
 // test case opens its own databases.
 func (p *Program) Fork() *Program {
 	f := *p
-	f.dbs, f.secrets = nil, nil
+	f.dbs, f.apis, f.secrets = nil, nil, nil
 	return &f
 }
 
@@ -162,6 +205,9 @@ func (p *Program) Close(ctx context.Context) error {
 	var errs []error
 	for _, d := range p.dbs {
 		errs = append(errs, d.Close(ctx))
+	}
+	for _, a := range p.apis {
+		a.Close()
 	}
 	return errors.Join(errs...)
 }

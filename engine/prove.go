@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
+	"github.com/fusion-serve/fusion-serve/engine/db"
 )
 
 // Prove has the open databases prepare every statement of the spec, without
@@ -16,13 +18,17 @@ func (p *Program) Prove(ctx context.Context) graph.Faults {
 		for _, s := range p.tools[t.Name].binding.Statements() {
 			d := p.dbs[s.Database]
 			stmt := s.Stmt[d.Dialect()]
-			off, hint, err := d.Describe(ctx, stmt)
+			_, err := d.Describe(ctx, stmt)
 			if err == nil {
 				continue
 			}
-			message := err.Error()
-			if hint != "" {
-				message = fmt.Sprintf("%s (%s)", message, hint)
+			message, off := err.Error(), -1
+			var refused *db.Refusal
+			if errors.As(err, &refused) {
+				off = refused.Offset
+				if refused.Hint != "" {
+					message = fmt.Sprintf("%s (%s)", message, refused.Hint)
+				}
 			}
 			f := graph.Fault{At: s.Place(d.Dialect(), off), Path: s.Source.Path, Message: p.scrub(nil, message)}
 			faults = append(faults, f)

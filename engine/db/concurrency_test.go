@@ -39,7 +39,7 @@ func TestCancel(t *testing.T) {
 			}
 			ctx, cancel = context.WithCancel(t.Context())
 			time.AfterFunc(20*time.Millisecond, cancel)
-			err = d.Tx(ctx, true, func(q db.Querier) error {
+			err = d.Tx(ctx, db.TxOptions{ReadOnly: true}, func(q *db.Tx) error {
 				_, err := q.Query(ctx, slow(d), nil, db.Limit{})
 				return err
 			})
@@ -79,7 +79,7 @@ func TestStatementTimeout(t *testing.T) {
 		if d.Dialect() == db.Postgres {
 			script(t, d, "SELECT pg_sleep(0.2)")
 		}
-		err = d.Tx(t.Context(), false, func(q db.Querier) error {
+		err = d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
 			query(t, q, stmt(d, "SELECT 1 AS i"))
 			time.Sleep(100 * time.Millisecond) // it is the statements that have the timeout
 			query(t, q, stmt(d, "SELECT 1 AS i"))
@@ -125,13 +125,13 @@ func work(t *testing.T, d *db.DB, who, n int) error {
 	all := stmt(d, "SELECT i FROM big")
 	switch n {
 	case 0, 1, 2: // a write
-		return d.Tx(t.Context(), false, func(q db.Querier) error {
+		return d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
 			_, err := q.Query(t.Context(), insert, []any{int64(who), int64(n)}, db.Limit{})
 			return err
 		})
 	case 3: // a write that is declined
 		declined := errors.New("declined")
-		err := d.Tx(t.Context(), false, func(q db.Querier) error {
+		err := d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
 			if _, err := q.Query(t.Context(), insert, []any{int64(who), int64(n)}, db.Limit{}); err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ func work(t *testing.T, d *db.DB, who, n int) error {
 			return fmt.Errorf("going away gives %w", err)
 		}
 	case 6: // two statements that see one state
-		return d.Tx(t.Context(), true, func(q db.Querier) error {
+		return d.Tx(t.Context(), db.TxOptions{ReadOnly: true}, func(q *db.Tx) error {
 			count := stmt(d, "SELECT count(*) AS n FROM a")
 			a, err := q.Query(t.Context(), count, nil, db.Limit{})
 			if err != nil {
@@ -183,7 +183,7 @@ func TestClose(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		started, ended := make(chan struct{}), make(chan error, 1)
 		go func() {
-			ended <- d.Tx(ctx, true, func(q db.Querier) error {
+			ended <- d.Tx(ctx, db.TxOptions{ReadOnly: true}, func(q *db.Tx) error {
 				close(started)
 				_, err := q.Query(ctx, slow(d), nil, db.Limit{})
 				return err
@@ -234,7 +234,7 @@ func TestRecovers(t *testing.T) {
 	read, insert := stmt(d, "SELECT * FROM a"), stmt(d, "INSERT INTO a (i) VALUES (2) RETURNING *")
 	add := func() {
 		t.Helper()
-		write(t, d, func(q db.Querier) error { query(t, q, insert); return nil })
+		write(t, d, func(q *db.Tx) error { query(t, q, insert); return nil })
 	}
 	add()
 	if got := asJSON(query(t, d, read)); got != `[{"i":1},{"i":2}]` {
@@ -271,7 +271,7 @@ func killAll(t *testing.T, d *db.DB) {
 
 // The same columns are read after SQLite has compiled a statement anew.
 func TestSQLiteSchemaChange(t *testing.T) {
-	d := open(t, db.Config{URL: "sqlite::memory:", Pool: 1})
+	d := open(t, db.Config{URL: "sqlite::memory:", Pool: db.Pool{Max: 1}})
 	script(t, d, "CREATE TABLE a (i int); INSERT INTO a VALUES (1)")
 	read := stmt(d, "SELECT * FROM a")
 	query(t, d, read)

@@ -14,7 +14,9 @@ type reader struct {
 	conn   *pgConn
 	st     *pgStmt
 	limit  Limit
-	skip   int // commands before the one whose answer counts
+	skip   int  // commands before the one whose answer counts
+	whole  bool // the connection is needed on: all rows are read, wanted or not
+	done   bool // the command whose answer counts has ended
 	answer *Answer
 	tag    string
 	rows   int
@@ -40,7 +42,12 @@ func (r *reader) read() (alive bool, err error) {
 		}
 		switch m := m.(type) {
 		case *pgproto3.DataRow:
+			if r.skip > 0 || r.failed != nil {
+				continue
+			}
 			switch err := r.row(m.Values); {
+			case errors.Is(err, errStaleType):
+				r.failed = err
 			case errors.Is(err, errAbandoned):
 				return false, nil // the answer is good as far as it goes
 			case err != nil:
@@ -53,7 +60,7 @@ func (r *reader) read() (alive bool, err error) {
 		case *pgproto3.CommandComplete:
 			r.complete(string(m.CommandTag))
 		case *pgproto3.PortalSuspended:
-			// Limit.Rows + 1 rows came: row has cut the last one.
+			r.done = true // Limit.Rows + 1 rows came: row has cut the last one
 		case *pgproto3.ErrorResponse:
 			refused := pgconn.ErrorResponseToPgError(m)
 			if r.failed == nil {
@@ -63,6 +70,7 @@ func (r *reader) read() (alive bool, err error) {
 				return false, r.failed
 			}
 		case *pgproto3.ReadyForQuery:
+			r.conn.state = m.TxStatus
 			return true, r.failed
 		}
 	}
@@ -82,7 +90,9 @@ func (r *reader) row(cells [][]byte) error {
 		return fmt.Errorf("a row has %d columns, the statement %d", len(cells), len(r.st.cells))
 	}
 	for i, b := range cells {
-		r.st.cells[i].read(a.Rows, b)
+		if err := r.st.cells[i].read(a.Rows, b); err != nil {
+			return err
+		}
 	}
 	if r.rows++; r.limit.Bytes > 0 && r.rows > 1 && int64(a.Rows.Size()) > r.limit.Bytes {
 		a.Rows.Cut(r.rows - 1)
@@ -93,7 +103,7 @@ func (r *reader) row(cells [][]byte) error {
 
 // drop counts what is thrown away.
 func (r *reader) drop(cells [][]byte) error {
-	if r.conn.inTx {
+	if r.whole {
 		return nil
 	}
 	for _, b := range cells {
@@ -106,11 +116,14 @@ func (r *reader) drop(cells [][]byte) error {
 }
 
 func (r *reader) complete(tag string) {
-	if r.skip > 0 {
+	switch {
+	case r.skip > 0:
 		r.skip--
 		return
+	case r.done: // COMMIT
+		return
 	}
-	r.tag = tag
+	r.tag, r.done = tag, true
 	if t := pgconn.NewCommandTag(tag); !t.Select() {
 		r.answer.Affected = t.RowsAffected()
 	}

@@ -1,0 +1,4 @@
+package db
+
+type onceTable struct{}
+type onceKey struct{}
