@@ -2,6 +2,7 @@ package dsl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -29,11 +30,15 @@ func (d *doc) exactlyOne(it *item, what string, names []string) (string, bool) {
 	return "", false
 }
 
-// misspelt tells whether a field that is not known looks like one of the names.
+// misspelt tells whether a field that is not known looks like one of the names,
+// or is a binding that this place does not have.
 func (d *doc) misspelt(it *item, names []string) bool {
 	fields, _ := it.node.fields()
 	for _, f := range fields {
 		if it.form.byName[f.name] == nil {
+			if slices.Contains(toolBindings, f.name) {
+				return true
+			}
 			near := didYouMean(f.name, it.form.names())
 			for _, n := range names {
 				if near == didYouMean(n+"?", []string{n}) {

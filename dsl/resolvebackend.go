@@ -20,7 +20,7 @@ func (d *doc) resolveDatabase(db *graph.Database, it *item) {
 	if s == nil {
 		return
 	}
-	if !s.has("role") && len(s.list("settings")) == 0 && !s.isBroken("settings") {
+	if set := s.get("settings"); !s.has("role") && !s.isBroken("settings") && len(set.all()) == 0 && (set == nil || len(set.broken) == 0) {
 		d.faults.Add(s.nameAt(), s.path(), "sets nothing: give it role, settings or both")
 	}
 	if strings.HasPrefix(db.URL.S, "sqlite:") {
@@ -43,6 +43,9 @@ func (d *doc) apiUse() {
 		if r := it.get("http"); r != nil {
 			if !r.has("api") {
 				return // the only one, or told
+			}
+			if d.g.API(r.str("api")) == nil {
+				return // the name that was meant may be any
 			}
 			used[r.str("api")] = true
 		}

@@ -18,10 +18,11 @@ func (d *doc) databaseUse() {
 	used := map[string]bool{}
 	for _, it := range d.toolBindings() {
 		sql := it.get("sql")
-		if it.isBroken("sql") || strings.Contains(sql.str("database"), "{{") {
+		name := sql.str("database")
+		if it.isBroken("sql") || sql.isBroken("database") || strings.Contains(name, "{{") || name != "" && d.g.Database(name) == nil {
 			return // it may be any
 		}
-		used[sql.str("database")] = true
+		used[name] = true
 	}
 	if d.toolsBroken() {
 		return
