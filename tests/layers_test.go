@@ -27,8 +27,9 @@ var inside = map[string][]string{
 	"presenters": {"dsl/value", "dsl/shape", "dsl/graph", "dsl/expr"},
 
 	"engine/db":     {"dsl/value"},
-	"engine/bind":   {"dsl/value", "dsl/shape", "dsl/graph", "dsl/expr", "engine/db"},
-	"engine":        {"dsl/value", "dsl/shape", "dsl/graph", "dsl/expr", "presenters", "engine/db", "engine/bind"},
+	"engine/api":    {"dsl/value"},
+	"engine/bind":   {"dsl/value", "dsl/shape", "dsl/graph", "dsl/expr", "presenters", "engine/db", "engine/api"},
+	"engine":        {"dsl/value", "dsl/shape", "dsl/graph", "dsl/expr", "presenters", "engine/db", "engine/api", "engine/bind"},
 	"engine/serve":  {"dsl/value", "dsl/graph", "presenters", "engine"},
 	"engine/golden": {"dsl/value", "dsl/graph", "presenters", "engine", "engine/db"},
 

@@ -42,9 +42,9 @@ func TestChooseAndNestFaults(t *testing.T) {
 		want   string
 	}{
 		{choose: []graph.Choose{{Param: "sort", Pieces: one}},
-			want: "-: tools.t.sql.choose.sort: the parameter sort may be left out: give it a default"},
+			want: "tools.t.sql.choose.sort: the parameter sort may be left out: give it a default"},
 		{choose: []graph.Choose{{Param: "other", Pieces: one}},
-			want: "-: tools.t.sql.choose.other: @other does not stand in the query\n" +
+			want: "tools.t.sql.choose.other: @other does not stand in the query\n" +
 				"a.cue:1:19: tools.t.sql.query: ORDER BY @sort would sort by one constant: list the orders in choose: sort"},
 		{nest: []*graph.Nest{{Key: "n", By: "b", Query: *text("SELECT b FROM t")}},
 			want: "a.cue:1:19: tools.t.sql.query: ORDER BY @sort would sort by one constant: list the orders in choose: sort"},
@@ -92,7 +92,7 @@ func TestFaultsOfOneEngine(t *testing.T) {
 	} {
 		g := &graph.Graph{Databases: []*graph.Database{{Name: "main", URL: graph.Text{S: url}}}}
 		x := tool("query", onlyPostgres, nil)
-		b, faults := Compile(g, x, scopeOf(x), db.Limit{})
+		b, faults := Compile(&Spec{Graph: g}, x, scopeOf(x), db.Limit{})
 		if got := faults.Error(); got != want {
 			t.Errorf("%q: got %s, want %s", url, got, want)
 		}
