@@ -2,14 +2,10 @@ package dsl
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
 )
-
-// settingName is what PostgreSQL takes as the name of a setting.
-var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z_][A-Za-z0-9_$]*)*$`)
 
 // resolveDatabase checks the pool and the session of a database.
 func (d *doc) resolveDatabase(db *graph.Database, it *item) {
@@ -25,11 +21,6 @@ func (d *doc) resolveDatabase(db *graph.Database, it *item) {
 	}
 	if strings.HasPrefix(db.URL.S, "sqlite:") {
 		d.faults.Add(s.nameAt(), s.path(), "is for PostgreSQL: SQLite has no roles and settings")
-	}
-	for _, x := range s.list("settings") {
-		if !settingName.MatchString(x.name()) {
-			d.faults.Add(x.nameAt(), x.path(), `%q is no name of a setting: write it as in "app.tenant"`, x.name())
-		}
 	}
 }
 

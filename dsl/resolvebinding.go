@@ -79,8 +79,8 @@ func (d *doc) resolveSteps(t *graph.Tool, it *item) {
 
 // oneHole tells a text that is not exactly one hole.
 func (d *doc) oneHole(t *graph.Text, want string) bool {
-	literals, lone := expr.Literals(t)
-	if lone || len(literals) == 0 { // a hole that is not closed is told by whoever compiles it
+	cut := expr.Pieces(t)
+	if len(cut) == 0 || len(cut) == 1 && cut[0].Hole { // a hole that is not closed is told where it is compiled
 		return true
 	}
 	d.faults.Add(t.At, t.Path, "must be %s", want)

@@ -80,21 +80,3 @@ func quoteEnd(s string, i int) int {
 	}
 	return -1
 }
-
-// Literal is a stretch of a text outside its holes.
-type Literal struct {
-	Off  int // in the text
-	Text string
-}
-
-// Literals gives what stands outside the holes of a text, and whether the text
-// is exactly one hole. What CompileTemplate refuses is left out.
-func Literals(t *graph.Text) (l []Literal, lone bool) {
-	cut, faults := pieces(t)
-	for _, p := range cut {
-		if !p.hole {
-			l = append(l, Literal{p.from, t.S[p.from:p.to]})
-		}
-	}
-	return l, len(faults) == 0 && len(cut) == 1 && cut[0].hole
-}
