@@ -26,6 +26,9 @@ type request struct {
 	form    []field // nil: none
 	pages   *pages
 	limit   db.Limit
+	// told: an answer without a body is {status: n}. So it is for a step, whose
+	// name would else be nil as if it had not run.
+	told bool
 }
 
 // request compiles a request. Its texts see c.scope. limit bounds the joined
@@ -119,6 +122,9 @@ func (r *request) do(w *work, env *expr.Env, from *expr.Template) (item any, mor
 		return nil, false, err
 	}
 	item, err = itemOf(env, from)
+	if r.told && item == nil {
+		item = value.Of("status", env.Get("status"))
+	}
 	return item, false, err
 }
 

@@ -98,6 +98,9 @@ func (c *compiler) step(s *graph.Step, limit db.Limit) *step {
 		out.perItem = s.Each != nil && out.when != nil && readsAny(out.when.Reads(), []string{"item"})
 	}
 	out.binding = c.binding(&s.Binding, limit)
+	if r := out.binding.http; r != nil {
+		r.told = s.From == nil && s.Result == nil
+	}
 	own := c.scope
 	if s.Name != "" {
 		own = own.With(s.Name, nil)
