@@ -148,17 +148,30 @@ var errDeclined = errors.New("the answer is an error")
 // committed, so that an error rule or a failed presenter undoes the write.
 func (p *Program) run(ctx context.Context, c *call) *presenters.Response {
 	var resp *presenters.Response
+	first, err := c.oneTime()
+	if err != nil {
+		return p.unexpected(c, err)
+	}
 	h := &bind.Host{DB: p.database, API: p.api, Visible: c.visible}
+	if first != nil {
+		h.First = func(t *db.Tx) error { return first.take(ctx, t) }
+	}
 	h.Accept = func(o *bind.Outcome) error {
 		var ok bool
 		resp, ok = p.outcome(ctx, c, o)
-		if !ok {
+		switch {
+		case !ok:
 			return errDeclined
+		case first != nil:
+			return first.keep(ctx, resp)
 		}
 		return nil
 	}
 	o := c.tool.binding.Run(ctx, h, c.env)
-	if resp == nil || o.Err != nil && !errors.Is(o.Err, errDeclined) {
+	switch {
+	case errors.Is(o.Err, errAnswered):
+		return first.first
+	case resp == nil || o.Err != nil && !errors.Is(o.Err, errDeclined):
 		resp, _ = p.outcome(ctx, c, o)
 	}
 	if len(o.Stuck) > 0 {

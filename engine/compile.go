@@ -42,7 +42,8 @@ type toolCompiler struct {
 	spec   *bind.Spec
 	graph  *graph.Tool
 	group  *graph.Group
-	scope  *expr.Scope // args, ctx, env
+	base   *expr.Scope // ctx, env
+	scope  *expr.Scope // these and args
 	rules  bind.RuleCompiler
 	faults graph.Faults
 }
@@ -50,7 +51,7 @@ type toolCompiler struct {
 func compileTool(spec *bind.Spec, t *graph.Tool, base *expr.Scope) (*tool, graph.Faults) {
 	view := spec.Views.View(t.Name)
 	c := &toolCompiler{
-		spec: spec, graph: t, group: groupOf(spec.Graph, t), scope: base.With("args", t.Params),
+		spec: spec, graph: t, group: groupOf(spec.Graph, t), base: base, scope: base.With("args", t.Params),
 		rules: bind.RuleCompiler{Views: spec.Views, View: view},
 	}
 	out := &tool{graph: t, view: view, action: presenters.ActionName(t.Name), exposed: spec.Views.Exposed(t.Name), mayRepeat: mayRepeat(t)}

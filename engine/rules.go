@@ -37,10 +37,11 @@ func (c *toolCompiler) errorRules() bind.Rules {
 	return append(rules, c.compileRules(c.spec.Graph.Server.Errors, shared)...)
 }
 
-// denyRules compiles what refuses a call before its binding.
+// denyRules compiles what refuses a call before its binding. Only the tool's
+// own rules see its arguments.
 func (c *toolCompiler) denyRules() bind.Rules {
-	rules := c.compileRules(c.spec.Graph.Server.Deny, c.scope)
-	rules = append(rules, c.compileRules(c.group.Deny, c.scope)...)
+	rules := c.compileRules(c.spec.Graph.Server.Deny, c.base)
+	rules = append(rules, c.compileRules(c.group.Deny, c.base)...)
 	return append(rules, c.compileRules(c.graph.Deny, c.scope)...)
 }
 
