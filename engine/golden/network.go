@@ -257,7 +257,6 @@ func texts(v any) any {
 
 // answerOf makes the declared answer.
 func answerOf(r *http.Request, e *graph.Exchange) (*http.Response, error) {
-	status := cmp.Or(e.Status, http.StatusOK)
 	declared := http.Header{}
 	for _, h := range e.Headers {
 		declared.Add(h.Name, h.Value)
@@ -277,7 +276,7 @@ func answerOf(r *http.Request, e *graph.Exchange) (*http.Response, error) {
 		body = value.AppendJSON(nil, e.AnswerValue)
 		contentType = cmp.Or(contentType, "application/json")
 	}
-	a := answer(r, status, contentType, body)
+	a := answer(r, e.Status, contentType, body)
 	for name, l := range declared {
 		a.Header[name] = l
 	}
