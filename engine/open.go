@@ -127,37 +127,6 @@ func (p *Program) openDatabase(ctx context.Context, d *graph.Database, o Options
 	return runScripts(ctx, opened, d.Init)
 }
 
-// openAPI makes the client of a service; no request is made.
-func (p *Program) openAPI(a *graph.API, o Options, secret func(string) string) error {
-	shown := func(t *graph.Text) string { return graph.Reveal(t.S, secret) }
-	c := api.Config{Name: a.Name, BaseURL: shown(&a.BaseURL), Timeout: a.Timeout, Retry: a.Retry, MaxBody: a.MaxBody}
-	for _, h := range a.Headers {
-		c.Headers = append(c.Headers, [2]string{h.Name, shown(&h.Node.Text)})
-	}
-	if x := a.Auth; x != nil {
-		switch {
-		case x.Bearer != nil:
-			c.Auth.Bearer = shown(x.Bearer)
-		case x.Basic != nil:
-			c.Auth.User, c.Auth.Password = shown(&x.Basic.User), shown(&x.Basic.Password)
-		case x.Header != nil:
-			c.Auth.Header, c.Auth.Value = shown(&x.Header.Name), shown(&x.Header.Value)
-		case x.OAuth2 != nil:
-			c.Auth.TokenURL, c.Auth.Scopes = shown(&x.OAuth2.TokenURL), x.OAuth2.Scopes
-			c.Auth.ClientID, c.Auth.ClientSecret = shown(&x.OAuth2.ClientID), shown(&x.OAuth2.ClientSecret)
-		}
-	}
-	if o.Transport != nil {
-		c.Transport = o.Transport(a.Name)
-	}
-	client, err := api.New(c)
-	if err != nil {
-		return err
-	}
-	p.apis[a.Name] = client
-	return nil
-}
-
 // hideUser keeps the password of a URL out of the log, whether the spec marks
 // it or not.
 func (p *Program) hideUser(raw string) {
@@ -174,7 +143,7 @@ func (p *Program) hideUser(raw string) {
 // test case opens its own databases.
 func (p *Program) Fork() *Program {
 	f := *p
-	f.dbs, f.apis, f.secrets = nil, nil, nil
+	f.dbs, f.apis, f.secrets, f.later = nil, nil, nil, nil
 	return &f
 }
 
@@ -202,6 +171,7 @@ func runScripts(ctx context.Context, d *db.DB, files []graph.File) error {
 
 // Close ends what Open began, waiting for calls in progress until ctx ends.
 func (p *Program) Close(ctx context.Context) error {
+	p.later.end()
 	var errs []error
 	for _, d := range p.dbs {
 		errs = append(errs, d.Close(ctx))
