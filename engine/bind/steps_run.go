@@ -147,7 +147,7 @@ func (w *work) step(b *Binding, s *step, last bool) error {
 		return err
 	}
 	if s.name != "" {
-		w.env.Set(s.name, s.given(o))
+		w.env.Set(s.name, o.Result)
 	}
 	if last && b.last {
 		*w.out = *o
@@ -179,7 +179,7 @@ func (w *work) all(s *step, o *Outcome) error {
 		if err := w.once(s, env, one); err != nil {
 			return err
 		}
-		answers[i] = s.given(one)
+		answers[i] = one.Result
 	}
 	o.Item, o.Result = answers, answers
 	return nil
@@ -221,12 +221,12 @@ func (w *work) once(s *step, env *expr.Env, o *Outcome) error {
 	own.Set("item", o.Item)
 	own.Set("result", o.Result)
 	if s.name != "" {
-		own.Set(s.name, s.given(o))
+		own.Set(s.name, o.Result)
 	}
 	if err == nil && s.undo != nil {
 		after := env.Fork()
 		if s.name != "" {
-			after.Set(s.name, s.given(o))
+			after.Set(s.name, o.Result)
 		}
 		w.done = append(w.done, done{s, after, w.sends - sends})
 	}
@@ -243,15 +243,6 @@ func (w *work) once(s *step, env *expr.Env, o *Outcome) error {
 		return nil
 	}
 	return inStep(s, err)
-}
-
-// given is what later steps see of the answer of a step. A service that
-// answers without a body has answered: nil is a step that did not.
-func (s *step) given(o *Outcome) any {
-	if o.Result == nil && o.Status != 0 && s.binding.from == nil && s.binding.result == nil {
-		return &value.Object{}
-	}
-	return o.Result
 }
 
 // attempt runs the binding of a step. In a transaction the failure of an
