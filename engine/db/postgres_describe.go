@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -26,7 +27,10 @@ func (e *pgEngine) describe(ctx context.Context, who *Session, s *Stmt) (*Descri
 	var known *Error
 	switch {
 	case errors.As(err, &refused) && !unavailable(refused.Code):
-		return nil, &Refusal{Offset: byteOffset(s.SQL, int(refused.Position)), Hint: refused.Hint, Err: inServersWords(postgresError(ctx, err))}
+		return nil, &Refusal{
+			Offset: byteOffset(s.SQL, int(refused.Position)), Hint: cmp.Or(refused.Hint, refused.Detail),
+			Err: inServersWords(postgresError(ctx, err)),
+		}
 	case err != nil && !errors.As(err, &known):
 		return nil, &Refusal{Offset: -1, Err: err}
 	case err != nil:
