@@ -11,7 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -84,122 +86,138 @@ func wants(t *testing.T, r *api.Response, err error, want string) {
 	}
 }
 
-// TestMisbehaviour has one row for each way in which a service may not do what
-// it should; what it sends (marked LEAK) must not come back in an error.
-func TestMisbehaviour(t *testing.T) {
-	hijack := func(w http.ResponseWriter, text string, reset bool) {
-		conn, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			panic(err)
-		}
-		_, _ = io.WriteString(conn, text)
-		if reset {
-			_ = conn.(*net.TCPConn).SetLinger(0)
-		}
-		_ = conn.Close()
+// misbehaviour is one way in which a service may not do what it should. What
+// it sends, marked LEAK, must not come back in an error.
+type misbehaviour struct {
+	name   string
+	config func(*api.Config)
+	serve  func(w http.ResponseWriter, r *http.Request)
+	want   string
+}
+
+// hijack answers with these bytes, and then ends the connection, or breaks it.
+func hijack(w http.ResponseWriter, text string, reset bool) {
+	conn, _, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		panic(err)
 	}
-	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the other host was reached") })
-	for _, c := range []struct {
-		name   string
-		config func(*api.Config)
-		serve  func(w http.ResponseWriter, r *http.Request)
-		want   string
-	}{
-		{"slow headers", quick, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-			"error (timeout): service shop: no answer within 150ms"},
-		{"slow body", quick, func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.WriteString(w, "LEAK")
-			w.(http.Flusher).Flush()
-			<-r.Context().Done()
-		}, "error (timeout): service shop: no answer within 150ms"},
-		{"half a body", nil, func(w http.ResponseWriter, _ *http.Request) {
-			hijack(w, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nLEAK", false)
-		}, "error (unavailable): service shop: the connection ended before the answer did"},
-		{"half a chunk", nil, func(w http.ResponseWriter, _ *http.Request) {
-			hijack(w, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40\r\nLEAK", false)
-		}, "error (unavailable): service shop: the connection ended before the answer did"},
-		{"no answer", nil, func(w http.ResponseWriter, _ *http.Request) { hijack(w, "", false) },
-			"error (unavailable): service shop: the connection ended before the answer did"},
-		{"reset", nil, func(w http.ResponseWriter, _ *http.Request) { hijack(w, "", true) },
-			"error (unavailable): service shop: connection reset by peer"},
-		{"no HTTP", nil, func(w http.ResponseWriter, _ *http.Request) { hijack(w, "LEAK LEAK LEAK\r\n\r\n", false) },
-			"error (unavailable): service shop: what came back is no HTTP"},
-		{"a header that is none", nil, func(w http.ResponseWriter, _ *http.Request) {
-			hijack(w, "HTTP/1.1 200 OK\r\nLEAK\r\n\r\n", false)
-		}, "error (unavailable): service shop: what came back is no HTTP"},
-		{"endless headers", nil, func(w http.ResponseWriter, _ *http.Request) {
-			hijack(w, "HTTP/1.1 200 OK\r\n"+strings.Repeat("X-Leak: "+strings.Repeat("LEAK", 250)+"\r\n", 100)+"\r\n", false)
-		}, "error (unavailable): service shop: what came back is no HTTP"},
-		{"JSON that is none", nil, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"a": LEAK`)
-		}, "error (): service shop: the answer says that it is JSON, and is none"},
-		{"an error page that says that it is JSON", nil, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(500)
-			_, _ = io.WriteString(w, "<html>")
-		}, "500 application/json null"},
-		{"HTML instead of JSON", nil, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			_, _ = io.WriteString(w, "<p>maintenance</p>")
-		}, `200 text/html "<p>maintenance</p>"`},
-		{"a type that is none", nil, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", ";;;")
-			_, _ = io.WriteString(w, ` [1.50, 12345678901234567890]`)
-		}, `200  [1.5,12345678901234567890]`},
-		{"too large", func(c *api.Config) { c.MaxBody = 1000 }, func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, strings.Repeat("LEAK", 1000))
-		}, "error (refused): service shop: the answer is larger than 1000 bytes"},
-		{"endless", func(c *api.Config) { c.MaxBody = 1000 }, func(w http.ResponseWriter, _ *http.Request) {
-			for {
-				if _, err := io.WriteString(w, "LEAK"); err != nil {
-					return
-				}
+	_, _ = io.WriteString(conn, text)
+	if reset {
+		_ = conn.(*net.TCPConn).SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+func small(c *api.Config) { c.MaxBody = 1000 }
+
+var connections = []misbehaviour{
+	{"slow headers", quick, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"error (timeout): service shop: no answer within 150ms"},
+	{"slow body", quick, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "LEAK")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}, "error (timeout): service shop: no answer within 150ms"},
+	{"half a body", nil, func(w http.ResponseWriter, _ *http.Request) {
+		hijack(w, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nLEAK", false)
+	}, "error (unavailable): service shop: the connection ended before the answer did"},
+	{"half a chunk", nil, func(w http.ResponseWriter, _ *http.Request) {
+		hijack(w, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40\r\nLEAK", false)
+	}, "error (unavailable): service shop: the connection ended before the answer did"},
+	{"no answer", nil, func(w http.ResponseWriter, _ *http.Request) { hijack(w, "", false) },
+		"error (unavailable): service shop: the connection ended before the answer did"},
+	{"reset", nil, func(w http.ResponseWriter, _ *http.Request) { hijack(w, "", true) },
+		"error (unavailable): service shop: connection reset by peer"},
+	{"no HTTP", nil, func(w http.ResponseWriter, _ *http.Request) { hijack(w, "LEAK LEAK LEAK\r\n\r\n", false) },
+		"error (unavailable): service shop: what came back is no HTTP"},
+	{"a header that is none", nil, func(w http.ResponseWriter, _ *http.Request) {
+		hijack(w, "HTTP/1.1 200 OK\r\nLEAK\r\n\r\n", false)
+	}, "error (unavailable): service shop: what came back is no HTTP"},
+	{"endless headers", nil, func(w http.ResponseWriter, _ *http.Request) {
+		hijack(w, "HTTP/1.1 200 OK\r\n"+strings.Repeat("X-Leak: "+strings.Repeat("LEAK", 250)+"\r\n", 100)+"\r\n", false)
+	}, "error (unavailable): service shop: what came back is no HTTP"},
+}
+
+var bodies = []misbehaviour{
+	{"JSON that is none", nil, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"a": LEAK`)
+	}, "error (): service shop: the answer says that it is JSON, and is none"},
+	{"an error page that says that it is JSON", nil, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(500)
+		_, _ = io.WriteString(w, "<html>")
+	}, "500 application/json null"},
+	{"HTML instead of JSON", nil, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, "<p>maintenance</p>")
+	}, `200 text/html "<p>maintenance</p>"`},
+	{"a type that is none", nil, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", ";;;")
+		_, _ = io.WriteString(w, ` [1.50, 12345678901234567890]`)
+	}, `200  [1.5,12345678901234567890]`},
+	{"too large", small, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("LEAK", 1000))
+	}, "error (refused): service shop: the answer is larger than 1000 bytes"},
+	{"endless", small, func(w http.ResponseWriter, _ *http.Request) {
+		for {
+			if _, err := io.WriteString(w, "LEAK"); err != nil {
+				return
 			}
-		}, "error (refused): service shop: the answer is larger than 1000 bytes"},
-		{"a gzip bomb", func(c *api.Config) { c.MaxBody = 1 << 20 }, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			_, _ = w.Write(bomb(t))
-		}, "error (refused): service shop: the answer is larger than 1048576 bytes"},
-		{"gzip that is none", nil, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			_, _ = io.WriteString(w, "LEAK LEAK LEAK")
-		}, "error (unavailable): service shop: what came back is no HTTP"},
-		{"endless redirects", nil, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
-		}, "error (refused): service shop: the service redirects more than 5 times"},
-		{"a redirect to another port", nil, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, elsewhere.URL+"/LEAK", http.StatusTemporaryRedirect)
-		}, "error (refused): service shop: the service redirects to another host"},
-		{"a redirect to another name of the host", nil, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "http://localhost:"+r.Host[strings.IndexByte(r.Host, ':')+1:]+"/LEAK", http.StatusFound)
-		}, "error (refused): service shop: the service redirects to another host"},
-		{"a redirect to another scheme", nil, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "https://"+r.Host+"/LEAK", http.StatusFound)
-		}, "error (refused): service shop: the service redirects to another host"},
-		{"a redirect to a file", nil, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
-		}, "error (refused): service shop: the service redirects to another host"},
-		{"a redirect with a user", nil, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "http://LEAK@"+r.Host+"/", http.StatusFound)
-		}, "error (refused): service shop: the service redirects to another host"},
-		{"a redirect to nowhere", nil, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Location", "http://LEAK LEAK:x/")
-			w.WriteHeader(http.StatusFound)
-		}, "error (unavailable): service shop: what came back is no HTTP"},
-		{"two columns of one name", nil, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/csv")
-			_, _ = io.WriteString(w, "LEAK,LEAK\n1,2\n")
-		}, "error (): service shop: the CSV of the answer has two columns of the same name"},
-		{"a row that is too short", nil, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/csv")
-			_, _ = io.WriteString(w, "a,b\n1,2\nLEAK\n")
-		}, "error (): service shop: the CSV of the answer cannot be read after 1 rows"},
-		{"a character set that nobody reads", nil, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-7")
-			_, _ = io.WriteString(w, "LEAK")
-		}, "error (): service shop: the answer is a text in a character set other than UTF-8 and ISO 8859-1"},
-	} {
+		}
+	}, "error (refused): service shop: the answer is larger than 1000 bytes"},
+	{"a gzip bomb", func(c *api.Config) { c.MaxBody = 1 << 20 }, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(bomb())
+	}, "error (refused): service shop: the answer is larger than 1048576 bytes"},
+	{"gzip that is none", nil, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = io.WriteString(w, "LEAK LEAK LEAK")
+	}, "error (unavailable): service shop: what came back is no HTTP"},
+	{"two columns of one name", nil, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/csv")
+		_, _ = io.WriteString(w, "LEAK,LEAK\n1,2\n")
+	}, "error (): service shop: the CSV of the answer has two columns of the same name"},
+	{"a row that is too short", nil, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/csv")
+		_, _ = io.WriteString(w, "a,b\n1,2\nLEAK\n")
+	}, "error (): service shop: the CSV of the answer cannot be read after 1 rows"},
+	{"a character set that nobody reads", nil, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-7")
+		_, _ = io.WriteString(w, "LEAK")
+	}, "error (): service shop: the answer is a text in a character set other than UTF-8 and ISO 8859-1"},
+}
+
+var redirects = []misbehaviour{
+	{"endless redirects", nil, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
+	}, "error (refused): service shop: the service redirects more than 5 times"},
+	{"a redirect to another port", nil, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere+"/LEAK", http.StatusTemporaryRedirect)
+	}, "error (refused): service shop: the service redirects to another host"},
+	{"a redirect to another name of the host", nil, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://localhost:"+r.Host[strings.IndexByte(r.Host, ':')+1:]+"/LEAK", http.StatusFound)
+	}, "error (refused): service shop: the service redirects to another host"},
+	{"a redirect to another scheme", nil, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://"+r.Host+"/LEAK", http.StatusFound)
+	}, "error (refused): service shop: the service redirects to another host"},
+	{"a redirect to a file", nil, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+	}, "error (refused): service shop: the service redirects to another host"},
+	{"a redirect with a user", nil, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://LEAK@"+r.Host+"/", http.StatusFound)
+	}, "error (refused): service shop: the service redirects to another host"},
+	{"a redirect to nowhere", nil, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "http://LEAK LEAK:x/")
+		w.WriteHeader(http.StatusFound)
+	}, "error (unavailable): service shop: what came back is no HTTP"},
+}
+
+// elsewhere is where redirects lead: nobody may come.
+const elsewhere = "http://127.0.0.1:9"
+
+func TestMisbehaviour(t *testing.T) {
+	for _, c := range slices.Concat(connections, bodies, redirects) {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, c.serve)
 			change := c.config
@@ -213,27 +231,37 @@ func TestMisbehaviour(t *testing.T) {
 			}
 		})
 	}
-	if n := elsewhere.calls.Load(); n != 0 {
-		t.Errorf("the other host got %d requests", n)
+}
+
+// TestElsewhere holds that another host of a redirect is not even connected to.
+func TestElsewhere(t *testing.T) {
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer func() { _ = other.Close() }()
+	go func() {
+		if _, err := other.Accept(); err == nil {
+			t.Error("the other host was connected to")
+		}
+	}()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://"+other.Addr().String()+"/LEAK", http.StatusTemporaryRedirect)
+	})
+	r, err := s.client(func(c *api.Config) { c.Auth.Bearer = "t" }).Do(t.Context(), get("/"))
+	wants(t, r, err, "error (refused): service shop: the service redirects to another host")
 }
 
 // bomb is 64 MiB of zeros in 64 KiB.
-func bomb(t *testing.T) []byte {
-	t.Helper()
+var bomb = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	zeros := make([]byte, 1<<20)
 	for range 64 {
-		if _, err := z.Write(zeros); err != nil {
-			t.Fatal(err)
-		}
+		_, _ = z.Write(make([]byte, 1<<20)) // never fails: it is in memory
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_ = z.Close()
 	return b.Bytes()
-}
+})
 
 func TestBodies(t *testing.T) {
 	png := "\x89PNG\r\n\x1a\n\x00"

@@ -141,7 +141,9 @@ func TestTokenRefused(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"access_token":"LEAK\r\nX: y","token_type":"bearer"}`)
 		}, "error (): service shop: the token endpoint gives a token that cannot be sent"},
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/LEAK", 307) },
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/LEAK", http.StatusTemporaryRedirect)
+		},
 			"error (refused): service shop: the token endpoint redirects: correct tokenURL"},
 		{"slow", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 			"error (timeout): service shop: no answer within 200ms"},
