@@ -217,6 +217,7 @@ var redirects = []misbehaviour{
 const elsewhere = "http://127.0.0.1:9"
 
 func TestMisbehaviour(t *testing.T) {
+	bomb() // packing it takes longer than an answer may
 	for _, c := range slices.Concat(connections, bodies, redirects) {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, c.serve)
@@ -252,11 +253,11 @@ func TestElsewhere(t *testing.T) {
 	wants(t, r, err, "error (refused): service shop: the service redirects to another host")
 }
 
-// bomb is 64 MiB of zeros in 64 KiB.
+// bomb is 8 MiB of zeros in 8 KiB.
 var bomb = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	for range 64 {
+	for range 8 {
 		_, _ = z.Write(make([]byte, 1<<20)) // never fails: it is in memory
 	}
 	_ = z.Close()
