@@ -221,28 +221,6 @@ func TestCallsAtOnce(t *testing.T) {
 	}
 }
 
-func TestProve(t *testing.T) {
-	p, _ := program(t, `
-databases: main: {url: "sqlite::memory:", init: ["schema.sql"]}
-tools: "accounts.get": {
-	kind: "query", description: "d"
-	params: id: int
-	sql: query: """
-		SELECT id, ownr FROM accounts
-		WHERE id = @id
-		"""
-}
-`, accountsSchema)
-	faults := p.Prove(context.Background())
-	if len(faults) != 1 {
-		t.Fatalf("faults: %v", faults)
-	}
-	f := faults[0]
-	if f.At.Line != 10 || f.Path != `tools."accounts.get".sql.query` || f.Message != "no such column: ownr" {
-		t.Errorf("got %s", f)
-	}
-}
-
 func TestNothingToSayIsStillAnswered(t *testing.T) {
 	p, _ := program(t, `tools: ping: {kind: "query", description: "d", expr: "nil"}`, "")
 	resp := call(t, p, "ping", "")

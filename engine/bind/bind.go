@@ -74,12 +74,20 @@ type Statement struct {
 	Database string
 	Stmt     [2]*db.Stmt // by db.Dialect
 	Source   *graph.Text
+	Params   [2][]Param // of Stmt[dialect], in order
 	// Offset maps a byte of Stmt[dialect].SQL to one of Source; 0 for a byte
 	// of a piece of choose.
 	Offset func(d db.Dialect, off int) int
 	// Place gives the place in the spec of a byte of Stmt[dialect].SQL, also
 	// inside a piece of choose.
 	Place func(d db.Dialect, off int) graph.Place
+}
+
+// Param is a parameter of a statement.
+type Param struct {
+	Name string // without @
+	List bool   // a list of values is bound: IN (@name)
+	Null bool   // whether it is NULL is bound: @name IS NULL
 }
 
 // Host is the program around a binding, as one caller sees it.

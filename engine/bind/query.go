@@ -192,6 +192,9 @@ func (q *query) statements(database string) []Statement {
 		s := Statement{Database: database, Source: q.text}
 		for _, d := range dialects {
 			s.Stmt[d] = v.forms[d].stmt
+			for _, p := range v.forms[d].text.params {
+				s.Params[d] = append(s.Params[d], Param{Name: p.name, List: p.mode == asList, Null: p.mode == asNull})
+			}
 		}
 		s.Offset = func(d db.Dialect, off int) int {
 			text, at := v.forms[d].text.origin(off)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -156,8 +157,23 @@ func postgresError(ctx context.Context, err error) error {
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error
+	if errors.As(err, &connect) {
+		err = &worded{oneLine(connect), err}
+	}
 	return &Error{Err: err, Unavailable: errors.As(err, &connect) || errors.As(err, &network) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)}
+}
+
+// oneLine gives an error of several lines as one, each line once: one server
+// is tried with and without TLS.
+func oneLine(err error) string {
+	var said []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); !slices.Contains(said, line) {
+			said = append(said, line)
+		}
+	}
+	return strings.Join(said, " ")
 }
 
 // unavailable tells whether a SQLSTATE says that the server takes no work
