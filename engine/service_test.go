@@ -130,3 +130,27 @@ tools: "shop.read": {kind: "query", description: "d", http: get: "/"}
 		}
 	}
 }
+
+// TestServiceDown holds that a write that never went out may be made again,
+// also while the circuit is open.
+func TestServiceDown(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	s.Close()
+	p, log := program(t, `
+apis: shop: baseURL: "`+s.URL+`"
+tools: "shop.write": {kind: "action", description: "d", http: post: "/"}
+`, "")
+	const want = `<tool_error code="SERVER_BUSY" severity="error">
+<message>The service behind this cannot be reached at the moment. Nothing was changed.</message>
+<recovery>Retry after a short delay. Tell the user if it stays so.</recovery>
+</tool_error>
+`
+	for range 10 {
+		if got := text(call(t, p, "shop.write", "{}")); got != want {
+			t.Fatalf("got %s", got)
+		}
+	}
+	if !strings.Contains(log.String(), "the service failed too often just now") {
+		t.Errorf("the circuit did not open: %s", log)
+	}
+}

@@ -58,6 +58,7 @@ type Client struct {
 	basic   [2]string
 	tokens  *tokens // nil: no OAuth 2
 	http    *http.Client
+	traced  bool // the transport is net/http's, which tells when it writes
 	timeout time.Duration
 	retry   int
 	maxBody int64
@@ -86,7 +87,7 @@ func New(c Config) (*Client, error) {
 		out.maxBody = defaultMaxBody
 	}
 	transport := c.Transport
-	if transport == nil {
+	if out.traced = transport == nil; out.traced {
 		transport = newTransport(base.Hostname(), nil)
 	} else {
 		out.wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
@@ -126,8 +127,11 @@ type Response struct {
 type Error struct {
 	Timeout     bool // no answer in time
 	Unavailable bool // no connection, or the circuit is open
-	Refused     bool // we did not make it: another host, a private address, too large an answer
-	Err         error
+	Refused     bool // by us: another host, a private address, too large an answer
+	// Sent: a part of the request went out, so that the service may have done
+	// what it was asked.
+	Sent bool
+	Err  error
 }
 
 func (e *Error) Error() string { return e.Err.Error() }

@@ -67,7 +67,7 @@ func said(r *api.Response, err error) string {
 		for _, k := range []struct {
 			name string
 			set  bool
-		}{{"timeout", e.Timeout}, {"unavailable", e.Unavailable}, {"refused", e.Refused}} {
+		}{{"timeout", e.Timeout}, {"unavailable", e.Unavailable}, {"refused", e.Refused}, {"sent", e.Sent}} {
 			if k.set {
 				kinds = append(kinds, k.name)
 			}
@@ -112,37 +112,37 @@ func small(c *api.Config) { c.MaxBody = 1000 }
 
 var connections = []misbehaviour{
 	{"slow headers", quick, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-		"error (timeout): service shop: no answer within 150ms"},
+		"error (timeout sent): service shop: no answer within 150ms"},
 	{"slow body", quick, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "LEAK")
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
-	}, "error (timeout): service shop: no answer within 150ms"},
+	}, "error (timeout sent): service shop: no answer within 150ms"},
 	{"half a body", nil, func(w http.ResponseWriter, _ *http.Request) {
 		hijack(w, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nLEAK", false)
-	}, "error (unavailable): service shop: the connection ended before the answer did"},
+	}, "error (unavailable sent): service shop: the connection ended before the answer did"},
 	{"half a chunk", nil, func(w http.ResponseWriter, _ *http.Request) {
 		hijack(w, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40\r\nLEAK", false)
-	}, "error (unavailable): service shop: the connection ended before the answer did"},
+	}, "error (unavailable sent): service shop: the connection ended before the answer did"},
 	{"no answer", nil, func(w http.ResponseWriter, _ *http.Request) { hijack(w, "", false) },
-		"error (unavailable): service shop: the connection ended before the answer did"},
+		"error (unavailable sent): service shop: the connection ended before the answer did"},
 	{"reset", nil, func(w http.ResponseWriter, _ *http.Request) { hijack(w, "", true) },
-		"error (unavailable): service shop: connection reset by peer"},
+		"error (unavailable sent): service shop: connection reset by peer"},
 	{"no HTTP", nil, func(w http.ResponseWriter, _ *http.Request) { hijack(w, "LEAK LEAK LEAK\r\n\r\n", false) },
-		"error (unavailable): service shop: what came back is no HTTP"},
+		"error (unavailable sent): service shop: what came back is no HTTP"},
 	{"a header that is none", nil, func(w http.ResponseWriter, _ *http.Request) {
 		hijack(w, "HTTP/1.1 200 OK\r\nLEAK\r\n\r\n", false)
-	}, "error (unavailable): service shop: what came back is no HTTP"},
+	}, "error (unavailable sent): service shop: what came back is no HTTP"},
 	{"endless headers", nil, func(w http.ResponseWriter, _ *http.Request) {
 		hijack(w, "HTTP/1.1 200 OK\r\n"+strings.Repeat("X-Leak: "+strings.Repeat("LEAK", 250)+"\r\n", 100)+"\r\n", false)
-	}, "error (unavailable): service shop: what came back is no HTTP"},
+	}, "error (unavailable sent): service shop: what came back is no HTTP"},
 }
 
 var bodies = []misbehaviour{
 	{"JSON that is none", nil, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"a": LEAK`)
-	}, "error (): service shop: the answer says that it is JSON, and is none"},
+	}, "error (sent): service shop: the answer says that it is JSON, and is none"},
 	{"an error page that says that it is JSON", nil, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(500)
@@ -158,59 +158,59 @@ var bodies = []misbehaviour{
 	}, `200  [1.5,12345678901234567890]`},
 	{"too large", small, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("LEAK", 1000))
-	}, "error (refused): service shop: the answer is larger than 1000 bytes"},
+	}, "error (refused sent): service shop: the answer is larger than 1000 bytes"},
 	{"endless", small, func(w http.ResponseWriter, _ *http.Request) {
 		for {
 			if _, err := io.WriteString(w, "LEAK"); err != nil {
 				return
 			}
 		}
-	}, "error (refused): service shop: the answer is larger than 1000 bytes"},
+	}, "error (refused sent): service shop: the answer is larger than 1000 bytes"},
 	{"a gzip bomb", func(c *api.Config) { c.MaxBody = 1 << 20 }, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = w.Write(bomb())
-	}, "error (refused): service shop: the answer is larger than 1048576 bytes"},
+	}, "error (refused sent): service shop: the answer is larger than 1048576 bytes"},
 	{"gzip that is none", nil, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = io.WriteString(w, "LEAK LEAK LEAK")
-	}, "error (unavailable): service shop: what came back is no HTTP"},
+	}, "error (unavailable sent): service shop: what came back is no HTTP"},
 	{"two columns of one name", nil, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/csv")
 		_, _ = io.WriteString(w, "LEAK,LEAK\n1,2\n")
-	}, "error (): service shop: the CSV of the answer has two columns of the same name"},
+	}, "error (sent): service shop: the CSV of the answer has two columns of the same name"},
 	{"a row that is too short", nil, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/csv")
 		_, _ = io.WriteString(w, "a,b\n1,2\nLEAK\n")
-	}, "error (): service shop: the CSV of the answer cannot be read after 1 rows"},
+	}, "error (sent): service shop: the CSV of the answer cannot be read after 1 rows"},
 	{"a character set that nobody reads", nil, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-7")
 		_, _ = io.WriteString(w, "LEAK")
-	}, "error (): service shop: the answer is a text in a character set other than UTF-8 and ISO 8859-1"},
+	}, "error (sent): service shop: the answer is a text in a character set other than UTF-8 and ISO 8859-1"},
 }
 
 var redirects = []misbehaviour{
 	{"endless redirects", nil, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
-	}, "error (refused): service shop: the service redirects more than 5 times"},
+	}, "error (refused sent): service shop: the service redirects more than 5 times"},
 	{"a redirect to another port", nil, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere+"/LEAK", http.StatusTemporaryRedirect)
-	}, "error (refused): service shop: the service redirects to another host"},
+	}, "error (refused sent): service shop: the service redirects to another host"},
 	{"a redirect to another name of the host", nil, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://localhost:"+r.Host[strings.IndexByte(r.Host, ':')+1:]+"/LEAK", http.StatusFound)
-	}, "error (refused): service shop: the service redirects to another host"},
+	}, "error (refused sent): service shop: the service redirects to another host"},
 	{"a redirect to another scheme", nil, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://"+r.Host+"/LEAK", http.StatusFound)
-	}, "error (refused): service shop: the service redirects to another host"},
+	}, "error (refused sent): service shop: the service redirects to another host"},
 	{"a redirect to a file", nil, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
-	}, "error (refused): service shop: the service redirects to another host"},
+	}, "error (refused sent): service shop: the service redirects to another host"},
 	{"a redirect with a user", nil, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://LEAK@"+r.Host+"/", http.StatusFound)
-	}, "error (refused): service shop: the service redirects to another host"},
+	}, "error (refused sent): service shop: the service redirects to another host"},
 	{"a redirect to nowhere", nil, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", "http://LEAK LEAK:x/")
 		w.WriteHeader(http.StatusFound)
-	}, "error (unavailable): service shop: what came back is no HTTP"},
+	}, "error (unavailable sent): service shop: what came back is no HTTP"},
 }
 
 // elsewhere is where redirects lead: nobody may come.
@@ -250,7 +250,7 @@ func TestElsewhere(t *testing.T) {
 		http.Redirect(w, r, "http://"+other.Addr().String()+"/LEAK", http.StatusTemporaryRedirect)
 	})
 	r, err := s.client(func(c *api.Config) { c.Auth.Bearer = "t" }).Do(t.Context(), get("/"))
-	wants(t, r, err, "error (refused): service shop: the service redirects to another host")
+	wants(t, r, err, "error (refused sent): service shop: the service redirects to another host")
 }
 
 // bomb is 8 MiB of zeros in 8 KiB.
@@ -371,8 +371,8 @@ func TestRedirects(t *testing.T) {
 		{"POST", "/307", `200 text/plain "POST Bearer t body"`},
 		{"PUT", "/308", `200 text/plain "PUT Bearer t body"`},
 		{"POST", "/303", `200 text/plain "GET Bearer t "`},
-		{"POST", "/301", "error (refused): service shop: the service redirects a POST to another address: correct the path"},
-		{"DELETE", "/302", "error (refused): service shop: the service redirects a DELETE to another address: correct the path"},
+		{"POST", "/301", "error (refused sent): service shop: the service redirects a POST to another address: correct the path"},
+		{"DELETE", "/302", "error (refused sent): service shop: the service redirects a DELETE to another address: correct the path"},
 	} {
 		q := &api.Request{Method: x.method, Target: x.target}
 		if x.method == "POST" || x.method == "PUT" {
@@ -389,14 +389,14 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	r, err := s.client().Do(ctx, get("/"))
-	wants(t, r, err, "error (): service shop: the call ended first: context canceled")
+	wants(t, r, err, "error (sent): service shop: the call ended first: context canceled")
 	if !errors.Is(err, context.Canceled) {
 		t.Error("the error is not the context's")
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	r, err = s.client().Do(ctx, get("/"))
-	wants(t, r, err, "error (timeout): service shop: the call ended first: context deadline exceeded")
+	wants(t, r, err, "error (timeout sent): service shop: the call ended first: context deadline exceeded")
 }
 
 // TestNoConnection has nobody at the port, and a proxy of the environment

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 )
 
 // errCallEnded says that the caller's own time was over, not the service's.
@@ -92,6 +94,14 @@ func (c *Client) authorized(ctx context.Context, r *Request, u *url.URL, header 
 func (c *Client) try(ctx context.Context, r *Request, u *url.URL, header http.Header) (*Response, error) {
 	inTime, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	var sent atomic.Bool // written by net/http's own goroutines
+	sent.Store(!c.traced)
+	inTime = httptrace.WithClientTrace(inTime, &httptrace.ClientTrace{WroteHeaderField: func(string, []string) { sent.Store(true) }})
+	failed := func(err error) error {
+		e := c.failure(ctx, err)
+		e.Sent = sent.Load()
+		return e
+	}
 	target := *u
 	req := (&http.Request{Method: r.Method, URL: &target, Host: u.Host, Header: header.Clone()}).WithContext(inTime)
 	if r.Body != nil {
@@ -101,16 +111,16 @@ func (c *Client) try(ctx context.Context, r *Request, u *url.URL, header http.He
 	}
 	answer, err := c.http.Do(req)
 	if err != nil {
-		return nil, c.failure(ctx, err)
+		return nil, failed(err)
 	}
 	defer func() { _ = answer.Body.Close() }() // what is left of it is of no use
 	raw, err := readAll(answer.Body, c.maxBody)
 	if err != nil {
-		return nil, c.failure(ctx, err)
+		return nil, failed(err)
 	}
 	resp, err := newResponse(answer, raw)
 	if err != nil {
-		return nil, c.failure(ctx, err)
+		return nil, failed(err)
 	}
 	return resp, nil
 }

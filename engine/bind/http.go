@@ -97,8 +97,8 @@ func (c *compiler) noSecretText(t *graph.Text) {
 // the answer, or to that of each page, whose lists are joined; the last
 // page's body, status and headers stay set in env, which belongs to this
 // binding alone. An answer of status 400 or more is a *Refused, no answer an
-// *api.Error. more tells that pages were left out. It tells w.sent before a
-// request that may change something.
+// *api.Error. more tells that pages were left out. It tells w.sent of a request
+// that went out and may have changed something.
 func (r *request) do(w *work, env *expr.Env, from *expr.Template) (item any, more bool, err error) {
 	client := w.host.API(r.api)
 	if client == nil {
@@ -170,10 +170,11 @@ func (r *request) build(env *expr.Env) (*api.Request, error) {
 
 // send makes one request and sets what the service answered in env.
 func (r *request) send(w *work, client *api.Client, q *api.Request, env *expr.Env) (*api.Response, error) {
-	if r.changes {
+	a, err := client.Do(w.ctx, q)
+	var none *api.Error
+	if r.changes && (!errors.As(err, &none) || none.Sent) {
 		w.sent()
 	}
-	a, err := client.Do(w.ctx, q)
 	if err != nil {
 		return nil, err
 	}
