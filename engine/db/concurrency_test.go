@@ -53,18 +53,29 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A cancelled query stops on the server too.
+// A cancelled call stops on the server too, and only then gives its place in
+// the pool to another.
 func TestCancelReachesServer(t *testing.T) {
-	d := postgres(t, 0)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, _ = d.Query(ctx, slow(d), nil, db.Limit{})
+	address := servers.Postgres(t)
+	watch := open(t, db.Config{URL: address})
+	d := open(t, db.Config{URL: address, Pool: db.Pool{Max: 2}})
 	running := stmt(d, "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE '%pg_sleep(60)' AND pid <> pg_backend_pid()")
-	for i := 0; asJSON(query(t, d, running)) != `[{"n":0}]`; i++ {
-		if i == 100 {
-			t.Fatal("the query is still running")
+	count := func() int64 { return query(t, watch, running).Rows.Value(0, 0).(int64) }
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var callers sync.WaitGroup
+		callers.Go(func() { _, _ = d.Query(ctx, slow(d), nil, db.Limit{}) })
+		callers.Go(func() {
+			_ = d.Tx(ctx, db.TxOptions{}, func(q *db.Tx) error { _, err := q.Query(ctx, slow(d), nil, db.Limit{}); return err })
+		})
+		until(t, "started", 2, count)
+		cancel()
+		callers.Wait()
+		query(t, d, stmt(d, "SELECT 1 AS i"))
+		if n := count(); n > 1 {
+			t.Errorf("a call had a connection while %d of two cancelled ones were still at work", n)
 		}
-		time.Sleep(50 * time.Millisecond)
+		until(t, "still at work", 0, count)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 )
@@ -113,7 +114,7 @@ func (n *nested) quoted() ([]byte, error) {
 // bare reads up to one of the ends.
 func (n *nested) bare(ends string) []byte {
 	start := n.i
-	for n.i < len(n.b) && bytes.IndexByte([]byte(ends), n.b[n.i]) < 0 {
+	for n.i < len(n.b) && strings.IndexByte(ends, n.b[n.i]) < 0 {
 		n.i++
 	}
 	return n.b[start:n.i:n.i]
