@@ -59,6 +59,14 @@ func (it *item) list(name string) []*item {
 	return nil
 }
 
+// all gives the fields or elements.
+func (it *item) all() []*item {
+	if it == nil {
+		return nil
+	}
+	return it.fields
+}
+
 // check compares a value with its form. What does not fit is told and nil.
 func (d *doc) check(f *form, n *node) *item {
 	if f.kind == formTop {

@@ -29,8 +29,21 @@ func (d *doc) loadErrors(err error) {
 		if i > 0 && strings.HasSuffix(fmt.Sprintf(format, args...), "found 'EOF'") {
 			continue
 		}
-		d.cueError(e, nil)
+		d.cueError(withMessage(e), nil)
 	}
+}
+
+// withMessage gives the error inside one that says nothing itself: CUE wraps
+// what kept it from reading a file without a package.
+func withMessage(e errors.Error) errors.Error {
+	format, args := e.Msg()
+	for cause := error(e); fmt.Sprintf(format, args...) == "" && cause != nil; cause = errors.Unwrap(cause) {
+		if inner, ok := cause.(errors.Error); ok {
+			e = inner
+			format, args = e.Msg()
+		}
+	}
+	return e
 }
 
 // cueErrors tells errors of CUE in our words; n is the value that they were

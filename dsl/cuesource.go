@@ -234,7 +234,7 @@ func (d *doc) isLiteralAt(pos token.Pos, text string) bool {
 }
 
 // blocks are the fields of the top level that a spec refers to.
-var blocks = []string{"server", "env", "databases", "presenters", "groups", "tools", "tests"}
+var blocks = []string{"server", "env", "databases", "apis", "presenters", "groups", "tools", "tests"}
 
 // checkShadows tells a reference to a block that CUE takes for a nearer field
 // of the same name.

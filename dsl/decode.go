@@ -47,6 +47,9 @@ func (d *doc) decode() {
 	for _, it := range d.spec.list("databases") {
 		d.g.Databases = append(d.g.Databases, d.database(it))
 	}
+	for _, it := range d.spec.list("apis") {
+		d.g.APIs = append(d.g.APIs, d.api(it))
+	}
 	for _, it := range d.spec.list("presenters") {
 		d.g.Presenters = append(d.g.Presenters, d.presenter(it, it.name()))
 	}
@@ -127,12 +130,17 @@ func (it *item) textOf(name string) *graph.Text {
 	return nil
 }
 
-func (it *item) duration(name string) time.Duration {
-	if f := it.get(name); f != nil {
-		t, _ := parseDuration(f.text.S)
-		return t
+// textOr is a text that must be there; where it is broken, it is empty.
+func (it *item) textOr(name string) graph.Text {
+	if t := it.textOf(name); t != nil {
+		return *t
 	}
-	return 0
+	return graph.Text{}
+}
+
+func (it *item) duration(name string) time.Duration {
+	t, _ := parseDuration(it.str(name)) // not written and no default: 0
+	return t
 }
 
 // strings are the strings of a list.
@@ -198,6 +206,7 @@ func (d *doc) server(it *item) graph.Server {
 	s.HTTP = d.http(it.get("http"))
 	s.Local = d.object(it.get("local").get("claims"))
 	s.Tags = it.strings("tags")
+	s.Deny = d.denials(it)
 	s.Errors = d.errorRules(it, "errors")
 	return s
 }
@@ -209,48 +218,9 @@ func (d *doc) http(it *item) graph.HTTP {
 	return graph.HTTP{Addr: it.str("addr"), Path: it.str("path"), Origins: it.strings("origins"), Hosts: it.strings("hosts"), MaxBody: it.int("maxBody")}
 }
 
-func (d *doc) database(it *item) *graph.Database {
-	db := &graph.Database{Name: it.name(), At: it.nameAt(), Pool: int(it.int("pool")), Timeout: it.duration("timeout"), Init: d.files(it, "init")}
-	if url := it.textOf("url"); url != nil {
-		db.URL = *url
-	}
-	return db
-}
-
 func (d *doc) group(it *item) *graph.Group {
-	return &graph.Group{Name: it.name(), At: it.nameAt(), Description: it.str("description"), Tags: it.strings("tags"), Errors: d.errorRules(it, "errors"),
+	return &graph.Group{Name: it.name(), At: it.nameAt(), Description: it.str("description"), Tags: it.strings("tags"), Deny: d.denials(it), Errors: d.errorRules(it, "errors"),
 		Select: it.bool("select"), ToonDescription: it.bool("toonDescription"), Params: d.shape(it, "params")}
-}
-
-func (d *doc) errorRules(it *item, name string) []*graph.ErrorRule {
-	var l []*graph.ErrorRule
-	for _, x := range it.list(name) {
-		l = append(l, d.errorRule(x))
-	}
-	return l
-}
-
-func (d *doc) errorRule(it *item) *graph.ErrorRule {
-	r := &graph.ErrorRule{At: it.at(), Path: it.path(), When: it.textOf("when"), Code: it.str("code"), Suggestion: it.textOf("suggestion"),
-		Actions: it.strings("actions"), Severity: it.str("severity"), Details: d.treeFields(it, "details"), Unmasked: it.bool("unmasked")}
-	if m := it.textOf("message"); m != nil {
-		r.Message = *m
-	}
-	if s := it.get("sqlstate"); s != nil {
-		if s.form.kind == formList {
-			r.SQLState = it.strings("sqlstate")
-		} else {
-			r.SQLState = []string{s.text.S}
-		}
-	}
-	if a := it.get("retryAfter"); a != nil {
-		t := a.text
-		if a.form.kind == formInt {
-			t = graph.Text{S: strconv.FormatInt(a.num, 10), At: a.at(), Path: a.path()}
-		}
-		r.RetryAfter = &t
-	}
-	return r
 }
 
 func (d *doc) limit(it *item, name string) graph.Limit {

@@ -20,6 +20,9 @@ func (d *doc) test(it *item) *graph.Test {
 			t.Environment[x.name()] = x.text.S
 		}
 	}
+	for _, x := range it.list("http") {
+		t.HTTP = append(t.HTTP, d.exchange(x))
+	}
 	for _, b := range it.list("before") {
 		c := &graph.TestCall{At: b.at(), Call: b.str("call"), Args: d.object(b.get("args"))}
 		if b.get("ctx") != nil {
@@ -39,6 +42,30 @@ func (d *doc) testCtx(it *item) *graph.TestCtx {
 	x := &graph.TestCtx{Session: c.str("session"), Claims: d.object(c.get("claims"))}
 	if now := c.get("now"); now != nil {
 		x.Now, _ = time.Parse(time.RFC3339Nano, now.text.S)
+	}
+	return x
+}
+
+// exchange decodes a request that a case expects, and its answer. A mistake
+// leaves its method empty.
+func (d *doc) exchange(it *item) *graph.Exchange {
+	x := &graph.Exchange{At: it.at(), API: it.str("api")}
+	if kind, ok := d.exactlyOne(it, "a request", methods); ok {
+		x.Method, x.Target = strings.ToUpper(kind), it.str(kind)
+	}
+	if b := it.get("body"); b != nil {
+		x.Body, x.HasBody = d.data(b.node)
+	}
+	r := it.get("response")
+	x.Status, x.Timeout = int(r.int("status")), r.bool("timeout")
+	for _, h := range r.list("headers") {
+		x.Headers = append(x.Headers, graph.Header{Name: h.name(), Value: h.text.S})
+	}
+	if b := r.get("body"); b != nil {
+		x.AnswerValue, x.HasAnswer = d.data(b.node)
+	}
+	if f := r.get("file"); f != nil {
+		x.AnswerFile = d.file(f)
 	}
 	return x
 }

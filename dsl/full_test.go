@@ -169,7 +169,7 @@ func FuzzLoad(f *testing.F) {
 			f.Add(string(src))
 		}
 	}
-	for _, s := range []string{"", "{", "package a\nenv: A: A", "env: {A: string, A: int}\nserver: env", "tools: [string]: {kind: 1}\ntools: a: tools.a", "server: name: \"\\(server.name)\"", "X=server: {name: X.version}"} {
+	for _, s := range []string{"", "{", "\"", "package a\nenv: A: A", "env: {A: string, A: int}\nserver: env", "tools: [string]: {kind: 1}\ntools: a: tools.a", "server: name: \"\\(server.name)\"", "X=server: {name: X.version}"} {
 		f.Add(s)
 	}
 	file := filepath.Join(f.TempDir(), "a.cue")

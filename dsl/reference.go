@@ -12,7 +12,7 @@ func Reference() []byte {
 	l := theLanguage()
 	var b strings.Builder
 	b.WriteString("# Reference\n\n")
-	b.WriteString("<!-- Made from schemas/schema.cue by `go test ./dsl -run TestReference -update`. Do not edit. -->\n\n")
+	b.WriteString("<!-- Made from schemas/*.cue by `go test ./dsl -run TestReference -update`. Do not edit. -->\n\n")
 	b.WriteString("Every field of a spec. A field without a default may be left out, unless it is *required*. A type in capitals links to its own section.\n\n")
 	for _, f := range l.order {
 		if f.kind == formStruct || f.kind == formUnion {

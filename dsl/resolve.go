@@ -2,14 +2,11 @@ package dsl
 
 import (
 	"net"
-	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
-	"github.com/fusion-serve/fusion-serve/dsl/shape"
 )
 
 // resolve joins names to what they name, and checks what no single field can
@@ -21,7 +18,14 @@ func (d *doc) resolve() {
 	}
 	d.duplicates()
 	d.listener()
+	for i, it := range d.spec.list("databases") {
+		d.resolveDatabase(d.g.Databases[i], it)
+	}
 	d.databaseUse()
+	for i, it := range d.spec.list("apis") {
+		d.resolveAPI(d.g.APIs[i], it)
+	}
+	d.apiUse()
 	d.groups()
 	for i, it := range d.spec.list("tools") {
 		d.resolveTool(d.g.Tools[i], it)
@@ -30,9 +34,9 @@ func (d *doc) resolve() {
 		d.presenterNames(it)
 	}
 	for _, it := range d.spec.list("groups") {
-		d.errorNames(it)
+		d.ruleNames(it, d.groupSource(it.name()))
 	}
-	d.errorNames(d.spec.get("server"))
+	d.ruleNames(d.spec.get("server"), d.groupSource(""))
 	if d.options.WithTests {
 		d.tests()
 	}
@@ -92,217 +96,4 @@ func (d *doc) listener() {
 func isPort(s string) bool {
 	n, err := strconv.ParseUint(s, 10, 16)
 	return err == nil && n <= 65535
-}
-
-// groups checks that groups have tools and that tools leave out what there is.
-func (d *doc) groups() {
-	var prefixes []string
-	for _, n := range d.declared("tools") {
-		prefixes = append(prefixes, groupOf(n))
-	}
-	slices.Sort(prefixes)
-	prefixes = slices.Compact(prefixes)
-	for _, it := range d.spec.list("groups") {
-		if p := it.get("params"); p != nil {
-			s := d.g.Group(it.name()).Params
-			if s.Kind != shape.Any && (s.Kind != shape.Struct || s.Rest != nil || len(s.KeyPatterns) > 0) {
-				d.faults.Add(p.at(), p.path(), "must be a struct that names every parameter")
-			}
-		}
-		if !slices.Contains(prefixes, it.name()) {
-			d.faults.Add(it.nameAt(), it.path(), "no tool's name begins with %q%s", it.name(), meant(it.name(), prefixes, "there are: "))
-		}
-	}
-}
-
-func groupOf(tool string) string {
-	g, _, _ := strings.Cut(tool, ".")
-	return g
-}
-
-// toolName is one to three words, joined by dots.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){0,2}$`)
-
-// maxWireName is how long a tool's name may be for widely used clients.
-const maxWireName = 64
-
-func (d *doc) resolveTool(t *graph.Tool, it *item) {
-	switch {
-	case !toolName.MatchString(t.Name):
-		d.faults.Add(it.nameAt(), it.path(), "%q is no name for a tool: write one, two or three words of letters, digits, _ and -, joined by dots", t.Name)
-	case len(t.Name) > maxWireName:
-		d.faults.Add(it.nameAt(), it.path(), "its name has %d characters: clients take at most %d", len(t.Name), maxWireName)
-	}
-	d.mergeParams(t, it)
-	d.returns(t, it)
-	if g := d.g.Group(groupOf(t.Name)); g != nil && g.Select && !it.has("select") && t.Returns != nil {
-		t.Select = true // there are declared fields to choose from
-	}
-	d.toolSQL(t, it.get("sql"))
-	d.errorNames(it)
-	d.suggestNames(it)
-	for _, x := range it.list("invalidates") {
-		d.glob(x)
-	}
-	if t.SQL != nil && t.SQL.One && t.Limit.Rows > 0 {
-		r := it.get("limit").get("rows")
-		d.faults.Add(r.at(), r.path(), "limits nothing: sql.one gives at most one row")
-	}
-	for _, x := range it.list("errors") {
-		if s := x.get("sqlstate"); s != nil && t.SQL == nil && !it.has("sql") {
-			d.faults.Add(s.at(), s.path(), "never holds: only sql has an sqlstate")
-		}
-	}
-	for _, name := range []string{"from", "result"} {
-		if f := it.get(name); f != nil && t.Value != nil {
-			d.faults.Add(f.nameAt(), f.path(), "is for sql and expr: write what the tool gives in value")
-		}
-	}
-}
-
-// mergeParams puts the common parameters of the group before the tool's own.
-func (d *doc) mergeParams(t *graph.Tool, it *item) {
-	g := d.g.Group(groupOf(t.Name))
-	var common []*shape.Field
-	if g != nil && g.Params != nil {
-		common = g.Params.Fields
-	}
-	var names []string
-	for _, f := range common {
-		names = append(names, f.Name)
-	}
-	omitted := map[string]bool{}
-	for _, o := range it.list("omit") {
-		omitted[o.text.S] = true
-		switch {
-		case slices.Contains(names, o.text.S):
-		case len(names) == 0:
-			d.faults.Add(o.at(), o.path(), "group %q has no common parameters to leave out", groupOf(t.Name))
-		default:
-			d.faults.Add(o.at(), o.path(), "group %q has no parameter %q%s", g.Name, o.text.S, meant(o.text.S, names, "it has "))
-		}
-	}
-	merged := make([]*shape.Field, 0, len(common)+len(t.Params.Fields))
-	for _, f := range common {
-		if omitted[f.Name] {
-			continue
-		}
-		if t.Params.Field(f.Name) != nil {
-			at := it.nameAt()
-			if own := d.paramNode(it, f.Name); own != nil {
-				at = own.labelAt()
-			}
-			d.faults.Add(at, joinPath(it.path()+".params", f.Name), "is a common parameter of group %q already: leave it out here, or leave that one out with omit: [%q]", g.Name, f.Name)
-			continue
-		}
-		merged = append(merged, f)
-	}
-	if len(merged) == 0 {
-		return
-	}
-	s := *t.Params
-	s.Fields = append(merged, t.Params.Fields...)
-	t.Params = &s
-}
-
-// paramNode finds the source of a parameter.
-func (d *doc) paramNode(it *item, name string) *node {
-	p := it.get("params")
-	if p == nil {
-		return nil
-	}
-	fields, optional := p.node.fields()
-	for _, f := range slices.Concat(fields, optional) {
-		if f.name == name {
-			return f
-		}
-	}
-	return nil
-}
-
-// returns joins the tool to its presenter.
-func (d *doc) returns(t *graph.Tool, it *item) {
-	r := it.get("returns")
-	switch {
-	case it.isBroken("returns"):
-		t.Returns = anyPresenter(t)
-	case r == nil:
-	case r.form.kind == formStruct:
-		d.presenterNames(r)
-	case !d.known(&r.text, "presenters", "presenter"):
-		t.Returns = anyPresenter(t)
-	default:
-		if t.Returns = d.g.Presenter(r.text.S); t.Returns == nil {
-			t.Returns = anyPresenter(t) // it is there, but broken
-		}
-	}
-}
-
-// anyPresenter stands in for a presenter with a mistake, so that what the tool
-// says of its answer is checked all the same.
-func anyPresenter(t *graph.Tool) *graph.Presenter {
-	return &graph.Presenter{Name: t.Name, At: t.At, Path: t.Path + ".returns", Schema: &shape.Shape{Kind: shape.Any}, Format: "json"}
-}
-
-// presenterNames checks the names in a presenter.
-func (d *doc) presenterNames(it *item) {
-	for _, e := range it.list("embed") {
-		d.known(&e.text, "presenters", "presenter")
-	}
-	d.suggestNames(it)
-	d.suggestNames(it.get("collection"))
-}
-
-func (d *doc) suggestNames(it *item) {
-	for _, s := range it.list("suggest") {
-		if t := s.textOf("tool"); t != nil {
-			d.known(t, "tools", "tool")
-		}
-	}
-}
-
-// sqlState is five digits or capital letters.
-var sqlState = regexp.MustCompile(`^[0-9A-Z]{5}$`)
-
-func (d *doc) errorNames(it *item) {
-	for _, r := range it.list("errors") {
-		for _, a := range r.list("actions") {
-			d.known(&a.text, "tools", "tool")
-		}
-		if !r.has("when") && !r.has("sqlstate") {
-			d.faults.Add(r.at(), r.path(), "would turn every answer into an error: give it when or sqlstate")
-		}
-		s := r.get("sqlstate")
-		if s == nil {
-			continue
-		}
-		states := []*item{s}
-		if s.form.kind == formList {
-			states = s.fields
-		}
-		for _, x := range states {
-			if !sqlState.MatchString(x.text.S) {
-				d.faults.Add(x.at(), x.path(), `%q is no SQLSTATE: write five digits or capital letters, as in "23505"`, x.text.S)
-			}
-		}
-	}
-}
-
-// glob checks that a pattern of tool names means at least one tool.
-func (d *doc) glob(it *item) {
-	names := d.declared("tools")
-	for _, n := range names {
-		if ok, err := path.Match(it.text.S, n); err == nil && ok {
-			return
-		}
-	}
-	if _, err := path.Match(it.text.S, ""); err != nil {
-		d.faults.Add(it.at(), it.path(), `%q is no pattern of tool names: write it as in "billing.*"`, it.text.S)
-		return
-	}
-	known := slices.Clone(names)
-	for _, n := range names {
-		known = append(known, groupOf(n)+".*")
-	}
-	d.faults.Add(it.at(), it.path(), "no tool is called %q%s", it.text.S, didYouMean(it.text.S, known))
 }

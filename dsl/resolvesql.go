@@ -2,7 +2,6 @@ package dsl
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
@@ -17,13 +16,15 @@ func (d *doc) databaseUse() {
 		return
 	}
 	used := map[string]bool{}
-	for _, it := range d.spec.list("tools") {
-		if it.isBroken("sql") {
-			return
+	for _, it := range d.toolBindings() {
+		sql := it.get("sql")
+		name := sql.str("database")
+		if it.isBroken("sql") || sql.isBroken("database") || strings.Contains(name, "{{") || name != "" && d.g.Database(name) == nil {
+			return // it may be any
 		}
-		used[it.get("sql").str("database")] = true
+		used[name] = true
 	}
-	if d.spec.get("tools") == nil || len(d.spec.get("tools").broken) > 0 {
+	if d.toolsBroken() {
 		return
 	}
 	for _, it := range d.spec.list("databases") {
@@ -33,13 +34,15 @@ func (d *doc) databaseUse() {
 	}
 }
 
-// toolSQL finds the database of a statement and checks its choices.
-func (d *doc) toolSQL(t *graph.Tool, it *item) {
-	if it == nil || t.SQL == nil {
+// bindingSQL finds the database of a statement and checks its choices.
+func (d *doc) bindingSQL(t *graph.Tool, sql *graph.SQL, it *item) {
+	if it == nil || sql == nil {
 		return
 	}
 	names := d.declared("databases")
 	switch name := it.textOf("database"); {
+	case sql.Choice != nil:
+		t.Broken = !d.oneHole(sql.Choice, "a declared name or one hole, as in {{ ctx.claims.region }}") || t.Broken
 	case name != nil:
 		t.Broken = !d.known(name, "databases", "database") || t.Broken
 	case d.spec.isBroken("databases"):
@@ -51,9 +54,9 @@ func (d *doc) toolSQL(t *graph.Tool, it *item) {
 		d.faults.Add(it.nameAt(), it.path(), "must name its database: there are %s", join(names, "and"))
 		t.Broken = true
 	default:
-		t.SQL.Database = names[0]
+		sql.Database = names[0]
 	}
-	if !t.Broken && d.g.Database(t.SQL.Database) == nil {
+	if !t.Broken && sql.Choice == nil && d.g.Database(sql.Database) == nil {
 		t.Broken = true // it is there, but broken
 	}
 	for _, c := range it.list("choose") {
@@ -115,84 +118,4 @@ func enumOf(s *shape.Shape) ([]string, bool) {
 		return l, len(l) > 0
 	}
 	return nil, false
-}
-
-// tests checks the names in tests and that no two write one golden file.
-func (d *doc) tests() {
-	golden := map[string]*graph.Test{}
-	for i, it := range d.spec.list("tests") {
-		t := d.g.Tests[i]
-		d.oneCase(it)
-		if c := it.textOf("call"); c != nil {
-			d.known(c, "tools", "tool")
-		}
-		for _, b := range it.list("before") {
-			if c := b.textOf("call"); c != nil {
-				d.known(c, "tools", "tool")
-			}
-		}
-		if e := it.get("environment"); e != nil {
-			for _, x := range e.fields {
-				d.environmentName(x)
-			}
-		}
-		file := t.Dir + "\x00" + t.File + "\x00" + graph.Slug(t.Name)
-		if other := golden[file]; other != nil {
-			d.faults.Add(it.nameAt(), it.path(), "would have the same golden file as %s (golden/%s/%s.txt): give it another name", strconv.Quote(other.Name), t.File, graph.Slug(t.Name))
-		}
-		golden[file] = t
-	}
-}
-
-// oneCase checks that a case is a call or a list, and that a list has nothing
-// that only a call has.
-func (d *doc) oneCase(it *item) {
-	kind, ok := d.exactlyOne(it, "a case", []string{"call", "list"})
-	if !ok || kind == "call" {
-		return
-	}
-	for _, name := range []string{"args", "error"} {
-		if f := it.get(name); f != nil {
-			d.faults.Add(f.nameAt(), f.path(), "is for a call: list takes none")
-		}
-	}
-}
-
-func (d *doc) environmentName(it *item) {
-	var names []string
-	for _, v := range d.g.Env {
-		if v.Name == it.name() {
-			return
-		}
-		names = append(names, v.Name)
-	}
-	d.faults.Add(it.nameAt(), it.path(), "env declares no %s%s", it.name(), meant(it.name(), names, "it has "))
-}
-
-// mainFields is the field of each block's entries by which a second, whole
-// declaration of one name is known from an addition to the first.
-var mainFields = map[string][]string{"tools": {"kind"}, "presenters": {"schema"}, "databases": {"url"}, "tests": {"call", "list"}}
-
-// duplicates tells entries that are declared twice. CUE joins them silently
-// where they agree and says only what differs where they do not.
-func (d *doc) duplicates() {
-	for _, block := range []string{"databases", "presenters", "tools", "tests"} {
-		b := d.spec.get(block)
-		if b == nil || b.form.kind != formMap {
-			continue
-		}
-		for name, places := range b.node.declarations(mainFields[block]) {
-			if len(places) > 1 {
-				d.duplicate(joinPath(block, name), places)
-			}
-		}
-	}
-}
-
-func (d *doc) duplicate(path string, places []graph.Place) {
-	inside := path + "."
-	d.faults = slices.DeleteFunc(d.faults, func(f graph.Fault) bool {
-		return d.told[f.At.String()+f.Message] && strings.HasPrefix(f.Path, inside)
-	})
-	d.faults.Add(places[1], path, "is declared twice, here and at %s: a second one may add to the first, but not say it all again", places[0])
 }

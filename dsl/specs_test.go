@@ -3,6 +3,7 @@ package dsl_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,9 +44,48 @@ func TestDesignSpecs(t *testing.T) {
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("no specs: set FUSION_SPECS to their folder (%v)", err)
 	}
-	graphs, faults := dsl.Load([]string{filepath.Join(dir, "projects.cue")}, dsl.Options{WithTests: true, Env: func(string) (string, bool) { return "", false }})
-	if len(faults) > 0 || len(graphs) != 1 || len(graphs[0].Tools) != 5 || len(graphs[0].Tests) != 16 {
-		t.Errorf("projects.cue: %s%v", summary(graphs), faults)
+	model := t.TempDir()
+	withoutMachines(t, filepath.Join(dir, ".."), model)
+	for _, c := range []struct {
+		file         string
+		tools, tests int
+	}{
+		{filepath.Join(dir, "projects.cue"), 5, 16},
+		{filepath.Join(dir, "orders.cue"), 3, 0},
+		{filepath.Join(dir, "onboarding.cue"), 1, 0},
+		{filepath.Join(dir, "github.cue"), 4, 7},
+		{filepath.Join(dir, "dashboard.cue"), 1, 0},
+		{filepath.Join(model, "billing.cue"), 7, 9},
+	} {
+		graphs, faults := dsl.Load([]string{c.file}, dsl.Options{WithTests: true, EnvMayMiss: true, Env: func(string) (string, bool) { return "", false }})
+		if len(faults) > 0 || len(graphs) != 1 || len(graphs[0].Tools) != c.tools || len(graphs[0].Tests) != c.tests {
+			t.Errorf("%s: %s%v", c.file, summary(graphs), faults)
+		}
+	}
+}
+
+// withoutMachines copies the model spec without its state machines, which this
+// version does not know, beside the SQL of the example of that name.
+func withoutMachines(t *testing.T, from, to string) {
+	t.Helper()
+	for _, name := range []string{"billing.cue", "billing_tests.cue", "billing.schema.sql", "billing.seed.sql"} {
+		file := filepath.Join(from, name)
+		if strings.HasSuffix(name, ".sql") {
+			file = filepath.Join("../examples", name)
+		}
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := string(src)
+		if before, rest, ok := strings.Cut(s, "fsms: "); ok {
+			_, after, _ := strings.Cut(rest, "\n}\n")
+			s = before + after
+		}
+		lines := slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return strings.HasPrefix(l, "\t\tstate: ") })
+		if err := os.WriteFile(filepath.Join(to, name), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

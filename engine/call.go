@@ -8,6 +8,7 @@ import (
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/dsl/value"
+	"github.com/fusion-serve/fusion-serve/engine/api"
 	"github.com/fusion-serve/fusion-serve/engine/bind"
 	"github.com/fusion-serve/fusion-serve/engine/db"
 	"github.com/fusion-serve/fusion-serve/presenters"
@@ -107,6 +108,15 @@ func (p *Program) answer(ctx context.Context, c *call, given *value.Object) *pre
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()
 	}
+	if refused := p.denied(c); refused != nil {
+		return refused
+	}
+	if t.queue != nil {
+		if failed := t.queue.enter(ctx, t); failed != nil {
+			return failed.Response()
+		}
+		defer t.queue.leave()
+	}
 	return p.run(ctx, c)
 }
 
@@ -137,36 +147,57 @@ var errDeclined = errors.New("the answer is an error")
 // committed, so that an error rule or a failed presenter undoes the write.
 func (p *Program) run(ctx context.Context, c *call) *presenters.Response {
 	var resp *presenters.Response
-	accept := func(o *bind.Outcome) error {
+	first, err := c.oneTime()
+	if err != nil {
+		return p.unexpected(c, err)
+	}
+	h := &bind.Host{DB: p.database, API: p.api, Visible: c.visible}
+	if first != nil {
+		h.First = func(t *db.Tx) error { return first.take(ctx, t) }
+	}
+	h.Accept = func(o *bind.Outcome) error {
 		var ok bool
 		resp, ok = p.outcome(ctx, c, o)
-		if !ok {
+		switch {
+		case !ok:
 			return errDeclined
+		case first != nil:
+			return first.keep(ctx, resp)
 		}
 		return nil
 	}
-	o := c.tool.binding.Run(ctx, func(name string) *db.DB { return p.dbs[name] }, c.env, accept)
-	if resp == nil || o.Err != nil && !errors.Is(o.Err, errDeclined) {
+	o := c.tool.binding.Run(ctx, h, c.env)
+	switch {
+	case errors.Is(o.Err, errAnswered):
+		return first.first
+	case resp == nil || o.Err != nil && !errors.Is(o.Err, errDeclined):
 		resp, _ = p.outcome(ctx, c, o)
+	}
+	if len(o.Stuck) > 0 {
+		return p.stuck(c, o, resp)
 	}
 	return resp
 }
+
+func (p *Program) database(name string) *db.DB { return p.dbs[name] }
+
+func (p *Program) api(name string) *api.Client { return p.apis[name] }
 
 // outcome turns what a binding gave into a response; ok is false if it is an
 // error one.
 func (p *Program) outcome(ctx context.Context, c *call, o *bind.Outcome) (resp *presenters.Response, ok bool) {
 	t := c.tool
-	f, err := t.declared(o, c.env, c.visible)
+	f, err := t.declared(o, c)
 	switch {
 	case err != nil:
-		return p.unexpected(c, fmt.Errorf("error rule: %w", err)), false
+		return p.unexpected(c, err), false
 	case f != nil:
-		return f.Response(), f.Severity == "warning"
+		return f.Response(), o.Err == nil && f.Severity == "warning"
 	case o.Err != nil && ctx.Err() != nil:
-		return t.unanswered(ctx).Response(), false
+		return t.unanswered(ctx, o.Unsure).Response(), false
 	case o.Err != nil:
-		return p.unexpected(c, o.Err), false
-	case o.Result == nil && t.graph.SQL != nil && t.graph.SQL.One:
+		return p.refused(c, o), false
+	case o.Missing && o.Result == nil:
 		return nothingFound.Response(), false
 	}
 	resp, err = t.view.Present(&presenters.Call{
@@ -177,6 +208,38 @@ func (p *Program) outcome(ctx context.Context, c *call, o *bind.Outcome) (resp *
 		return p.unexpected(c, fmt.Errorf("presenter: %w", err)), false
 	}
 	return resp, resp.IsError == nil || !*resp.IsError // too large an answer is an error, and undoes a write
+}
+
+// refused answers a refusal for which no rule speaks.
+func (p *Program) refused(c *call, o *bind.Outcome) *presenters.Response {
+	d := bind.DefaultOf(o.Err)
+	if d == nil {
+		return p.unexpected(c, o.Err)
+	}
+	if d.Log {
+		p.log.Warn("call refused", "tool", c.tool.graph.Name, "code", d.Code, "cause", p.scrub(c, o.Err.Error()))
+	}
+	return d.Failure(o.Err, o.Unsure, c.tool.mayRepeat).Response()
+}
+
+// stuck answers a call that failed and of which a part could not be taken
+// back: the log says what, under an incident id, and the answer that an
+// operator must look.
+func (p *Program) stuck(c *call, o *bind.Outcome, failed *presenters.Response) *presenters.Response {
+	id := p.incident()
+	for _, err := range o.Stuck {
+		p.log.Error("an undo failed: an operator must look at what the call has left behind",
+			"incident", id, "tool", c.tool.graph.Name, "code", failed.Code, "cause", p.scrub(c, err.Error()), "call", p.scrub(c, o.Err.Error()))
+	}
+	f := &presenters.Failure{
+		Code:       "INTERNAL_ERROR",
+		Message:    fmt.Sprintf("[%s] The call ended in %s, and a part of what it had done could not be undone. Incident %s.", c.tool.action, failed.Code, id),
+		Suggestion: "Do not repeat this call. Tell the user that an operator must look, and give the incident id.",
+		Severity:   "critical",
+	}
+	resp := f.Response()
+	resp.Incident = id
+	return resp
 }
 
 // nothingFound answers a `one: true` without a row for which no rule speaks:

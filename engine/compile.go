@@ -23,11 +23,13 @@ func Compile(g *graph.Graph) (*Program, graph.Faults) {
 		*text = views.Words(&graph.Text{S: *text}).S
 	}
 	base := new(expr.Scope).With("ctx", ctx).With("env", g.EnvShape())
+	spec, f := bind.NewSpec(g, views, base)
+	faults = append(faults, f...)
 	for _, t := range g.Tools {
 		if t.Broken {
 			continue // its fault is told
 		}
-		c, f := compileTool(g, t, views, base)
+		c, f := compileTool(spec, t, base)
 		faults = append(faults, f...)
 		p.tools[t.Name] = c
 	}
@@ -38,35 +40,44 @@ func Compile(g *graph.Graph) (*Program, graph.Faults) {
 	return p, faults.Sorted()
 }
 
-func compileTool(g *graph.Graph, t *graph.Tool, views *presenters.Set, base *expr.Scope) (*tool, graph.Faults) {
-	var faults graph.Faults
-	scope := base.With("args", t.Params)
-	view := views.View(t.Name)
-	c := &tool{graph: t, view: view, action: presenters.ActionName(t.Name), mayRepeat: mayRepeat(t)}
+// toolCompiler compiles one tool.
+type toolCompiler struct {
+	spec   *bind.Spec
+	graph  *graph.Tool
+	group  *graph.Group
+	base   *expr.Scope // ctx, env
+	scope  *expr.Scope // these and args
+	rules  bind.RuleCompiler
+	faults graph.Faults
+}
+
+func compileTool(spec *bind.Spec, t *graph.Tool, base *expr.Scope) (*tool, graph.Faults) {
+	view := spec.Views.View(t.Name)
+	c := &toolCompiler{
+		spec: spec, graph: t, group: groupOf(spec.Graph, t), base: base, scope: base.With("args", t.Params),
+		rules: bind.RuleCompiler{Views: spec.Views, View: view},
+	}
+	out := &tool{graph: t, view: view, action: presenters.ActionName(t.Name), exposed: spec.Views.Exposed(t.Name), mayRepeat: mayRepeat(t)}
 	var limit db.Limit
 	if view != nil {
 		limit = db.Limit{Rows: view.RowLimit(), Bytes: view.ByteLimit()}
 	}
-	b, f := bind.Compile(g, t, scope, limit)
-	faults = append(faults, f...)
-	c.binding = b
-	outcome := scope.With("item", nil).With("result", nil)
-	for _, list := range [][]*graph.ErrorRule{t.Errors, groupErrors(g, t), g.Server.Errors} {
-		for _, r := range list {
-			compiled, f := compileErrorRule(r, outcome, views, view)
-			faults = append(faults, f...)
-			c.errors = append(c.errors, compiled)
-		}
-	}
-	return c, faults
+	var f graph.Faults
+	out.binding, f = bind.Compile(spec, t, c.scope, limit)
+	c.faults = append(c.faults, f...)
+	out.deny, out.errors = c.denyRules(), c.errorRules()
+	out.once = c.onceKey()
+	out.queue = newQueue(t.Concurrency)
+	return out, c.faults
 }
 
-func groupErrors(g *graph.Graph, t *graph.Tool) []*graph.ErrorRule {
+// groupOf gives the group of a tool; an empty one if it has none.
+func groupOf(g *graph.Graph, t *graph.Tool) *graph.Group {
 	prefix, _, _ := strings.Cut(t.Name, ".")
 	if group := g.Group(prefix); group != nil {
-		return group.Errors
+		return group
 	}
-	return nil
+	return &graph.Group{}
 }
 
 // mayRepeat tells whether a tool is a query or says that it is idempotent.

@@ -9,8 +9,10 @@ package engine
 import (
 	"log/slog"
 
+	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
 	"github.com/fusion-serve/fusion-serve/dsl/value"
+	"github.com/fusion-serve/fusion-serve/engine/api"
 	"github.com/fusion-serve/fusion-serve/engine/bind"
 	"github.com/fusion-serve/fusion-serve/engine/db"
 	"github.com/fusion-serve/fusion-serve/presenters"
@@ -29,9 +31,13 @@ type Program struct {
 
 	// Set by Open.
 	dbs      map[string]*db.DB
+	apis     map[string]*api.Client
 	log      *slog.Logger
 	incident func() string
 	secrets  []string // values that no log line may hold
+
+	// later is set by Start: the proofs that wait for a database.
+	later *proofs
 }
 
 // tool is a compiled tool.
@@ -39,8 +45,12 @@ type tool struct {
 	graph   *graph.Tool
 	binding *bind.Binding
 	view    *presenters.View
-	errors  []*errorRule
-	action  string // tool/action, as the envelopes write it
+	deny    bind.Rules
+	errors  bind.Rules     // of the tool, its group and the server
+	action  string         // tool/action, as the envelopes write it
+	exposed string         // as it is on the wire
+	queue   *queue         // nil: calls are not bounded
+	once    *expr.Template // idempotency key; nil: none
 	// mayRepeat tells that calling again with the same arguments does no harm.
 	mayRepeat bool
 }

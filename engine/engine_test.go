@@ -16,11 +16,36 @@ import (
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 	"github.com/fusion-serve/fusion-serve/engine"
 	"github.com/fusion-serve/fusion-serve/presenters"
+	"github.com/fusion-serve/fusion-serve/tests/servers"
 )
 
 // program loads, compiles and opens a spec given as text, on a database with
 // the tables of schema.
 func program(t *testing.T, spec, schema string) (*engine.Program, *bytes.Buffer) {
+	t.Helper()
+	return programWith(t, spec, schema, engine.Options{})
+}
+
+// onBoth runs f with the program on SQLite and on PostgreSQL.
+func onBoth(t *testing.T, spec, schema string, f func(t *testing.T, p *engine.Program, log *bytes.Buffer)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		p, log := program(t, spec, schema)
+		f(t, p, log)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		urls := map[string]string{}
+		p, log := programWith(t, spec, schema, engine.Options{Fresh: true, URL: func(database string) string {
+			if urls[database] == "" {
+				urls[database] = servers.Postgres(t)
+			}
+			return urls[database]
+		}})
+		f(t, p, log)
+	})
+}
+
+func programWith(t *testing.T, spec, schema string, o engine.Options) (*engine.Program, *bytes.Buffer) {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -43,8 +68,8 @@ func program(t *testing.T, spec, schema string) (*engine.Program, *bytes.Buffer)
 		t.Fatal(faults)
 	}
 	log := new(bytes.Buffer)
-	err := p.Open(context.Background(), engine.Options{Env: env, Log: slog.New(slog.NewTextHandler(log, nil)), Incident: func() string { return "i1" }})
-	if err != nil {
+	o.Env, o.Log, o.Incident = env, slog.New(slog.NewTextHandler(log, nil)), func() string { return "i1" }
+	if err := p.Open(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -238,28 +263,6 @@ func TestCallsAtOnce(t *testing.T) {
 	wg.Wait()
 	if got := text(call(t, p, "accounts.get", `{"id":2}`)); !strings.Contains(got, `"cents": 0`) {
 		t.Errorf("200 cents less 20 times 10 are not 0: %s", got)
-	}
-}
-
-func TestProve(t *testing.T) {
-	p, _ := program(t, `
-databases: main: {url: "sqlite::memory:", init: ["schema.sql"]}
-tools: "accounts.get": {
-	kind: "query", description: "d"
-	params: id: int
-	sql: query: """
-		SELECT id, ownr FROM accounts
-		WHERE id = @id
-		"""
-}
-`, accountsSchema)
-	faults := p.Prove(context.Background())
-	if len(faults) != 1 {
-		t.Fatalf("faults: %v", faults)
-	}
-	f := faults[0]
-	if f.At.Line != 10 || f.Path != `tools."accounts.get".sql.query` || f.Message != "no such column: ownr" {
-		t.Errorf("got %s", f)
 	}
 }
 

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
+	"github.com/fusion-serve/fusion-serve/engine/api"
 	"github.com/fusion-serve/fusion-serve/engine/db"
 )
 
@@ -28,6 +30,9 @@ type Options struct {
 	Log *slog.Logger
 	// Incident makes the id of an unexpected failure; nil: a random one.
 	Incident func() string
+	// Transport replaces the network between us and an HTTP service; nil, or a
+	// nil answer: the real network.
+	Transport func(api string) http.RoundTripper
 }
 
 // Open puts the secrets in, opens the databases and runs the init files on
@@ -55,6 +60,12 @@ func (p *Program) Open(ctx context.Context, o Options) error {
 	for _, d := range p.graph.Databases {
 		if err := p.openDatabase(ctx, d, o, secret); err != nil {
 			errs = append(errs, fmt.Errorf("%s: databases.%s: %s", d.At, d.Name, p.scrub(nil, err.Error())))
+		}
+	}
+	p.apis = make(map[string]*api.Client, len(p.graph.APIs))
+	for _, a := range p.graph.APIs {
+		if err := p.openAPI(a, o, secret); err != nil {
+			errs = append(errs, fmt.Errorf("%s: apis.%s: %s", a.At, a.Name, p.scrub(nil, err.Error())))
 		}
 	}
 	if len(errs) == 0 {
@@ -102,7 +113,8 @@ func (p *Program) openDatabase(ctx context.Context, d *graph.Database, o Options
 	}
 	p.hideUser(address)
 	opened, err := db.Open(ctx, db.Config{
-		Name: d.Name, URL: address, Pool: d.Pool, Timeout: d.Timeout, Dir: filepath.Dir(d.At.File),
+		Name: d.Name, URL: address, Pool: db.Pool(d.Pool), Timeout: d.Timeout, Dir: filepath.Dir(d.At.File),
+		Session: d.Session != nil,
 	})
 	if err != nil {
 		return err
@@ -135,7 +147,7 @@ func (p *Program) hideUser(raw string) {
 // test case opens its own databases.
 func (p *Program) Fork() *Program {
 	f := *p
-	f.dbs, f.secrets = nil, nil
+	f.dbs, f.apis, f.secrets, f.later = nil, nil, nil, nil
 	return &f
 }
 
@@ -163,9 +175,13 @@ func runScripts(ctx context.Context, d *db.DB, files []graph.File) error {
 
 // Close ends what Open began, waiting for calls in progress until ctx ends.
 func (p *Program) Close(ctx context.Context) error {
+	p.later.end()
 	var errs []error
 	for _, d := range p.dbs {
 		errs = append(errs, d.Close(ctx))
+	}
+	for _, a := range p.apis {
+		a.Close()
 	}
 	return errors.Join(errs...)
 }

@@ -2,31 +2,169 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
+	"github.com/fusion-serve/fusion-serve/engine/db"
 )
 
 // Prove has the open databases prepare every statement of the spec, without
-// running any, and gives what they say as faults with places inside the SQL:
-// `check --online`.
+// running any, and compares what they say with the params and the schemas
+// that the presenters have. The faults have their places inside the SQL. A
+// database that cannot be reached is a fault: `check --online`.
 func (p *Program) Prove(ctx context.Context) graph.Faults {
-	var faults graph.Faults
-	for _, t := range p.graph.Tools {
-		for _, s := range p.tools[t.Name].binding.Statements() {
-			d := p.dbs[s.Database]
-			stmt := s.Stmt[d.Dialect()]
-			off, hint, err := d.Describe(ctx, stmt)
-			if err == nil {
-				continue
-			}
-			message := err.Error()
-			if hint != "" {
-				message = fmt.Sprintf("%s (%s)", message, hint)
-			}
-			f := graph.Fault{At: s.Place(d.Dialect(), off), Path: s.Source.Path, Message: p.scrub(nil, message)}
-			faults = append(faults, f)
+	f := &proof{program: p}
+	for _, d := range p.graph.Databases {
+		if err := f.database(ctx, d.Name); err != nil {
+			f.faults.Add(d.At, "databases."+d.Name, "its statements cannot be proven: %s", p.scrub(nil, err.Error()))
 		}
 	}
-	return faults.Sorted()
+	return f.faults.Sorted()
 }
+
+// Start is Prove for a server. A database that cannot be reached does not
+// stop the start: the log says so, and its statements are proven when it is
+// back, whose faults go to the log. Close ends the waiting.
+func (p *Program) Start(ctx context.Context) graph.Faults {
+	f := &proof{program: p}
+	waiting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	p.later = &proofs{stop: stop}
+	for _, d := range p.graph.Databases {
+		if err := f.database(ctx, d.Name); err != nil {
+			p.log.Warn("a database cannot be reached: its tools answer with an error until it is back",
+				"database", d.Name, "cause", p.scrub(nil, err.Error()))
+			p.later.running.Go(func() { p.proveLater(waiting, d.Name) })
+		}
+	}
+	return f.faults.Sorted()
+}
+
+// proofs are those that wait for a database.
+type proofs struct {
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// end stops the waiting.
+func (p *proofs) end() {
+	if p != nil {
+		p.stop()
+		p.running.Wait()
+	}
+}
+
+// The first and the longest pause between two looks at a database that is
+// down.
+const (
+	firstLook   = 500 * time.Millisecond
+	longestLook = 30 * time.Second
+)
+
+// proveLater waits for a database and proves its statements.
+func (p *Program) proveLater(ctx context.Context, name string) {
+	for pause := firstLook; ; pause = min(2*pause, longestLook) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		f := &proof{program: p}
+		if f.database(ctx, name) != nil {
+			continue
+		}
+		p.log.Info("a database is back", "database", name, "faults", len(f.faults))
+		for _, x := range f.faults.Sorted() {
+			if x.Warning {
+				p.log.Warn("a statement is doubtful", "database", name, "fault", x.String())
+			} else {
+				p.log.Error("a statement is wrong: its tool cannot work", "database", name, "fault", x.String())
+			}
+		}
+		return
+	}
+}
+
+// proof gathers what is wrong with the statements of a program.
+type proof struct {
+	program *Program
+	faults  graph.Faults
+}
+
+// database proves all statements of one database; the error is that it cannot
+// be reached.
+func (f *proof) database(ctx context.Context, name string) error {
+	d := f.program.dbs[name]
+	var who *db.Session
+	fixed := true // the role is that of every call
+	if g := f.program.graph.Database(name); g.Session != nil {
+		who, fixed = provingSession(g.Session)
+	}
+	for _, t := range f.program.graph.Tools {
+		uses := usesOf(t)
+		for _, s := range f.program.tools[t.Name].binding.Statements() {
+			if s.Database != name {
+				continue
+			}
+			x := &statement{Statement: s, dialect: d.Dialect(), use: uses[s.Source], params: t.Params}
+			description, err := d.As(who).Describe(ctx, s.Stmt[x.dialect])
+			var refused *db.Refusal
+			switch {
+			case errors.As(err, &refused):
+				f.refused(x, refused, fixed)
+			case err != nil:
+				return err
+			default:
+				f.faults = append(f.faults, x.compare(description)...)
+			}
+		}
+	}
+	return nil
+}
+
+// provingSession is the session that statements are prepared as. A role that
+// depends on the caller is not known: the login prepares them.
+func provingSession(s *graph.Session) (who *db.Session, fixed bool) {
+	switch {
+	case s.Role == nil:
+		return nil, true
+	case strings.Contains(s.Role.S, "{{") || graph.HasSecret(s.Role.S):
+		return nil, false
+	}
+	return &db.Session{Role: s.Role.S}, true
+}
+
+// refused tells what the server has against a statement.
+func (f *proof) refused(s *statement, r *db.Refusal, fixed bool) {
+	off := r.Offset
+	message := s.names(f.program.scrub(nil, r.Error()))
+	var e *db.Error
+	state := ""
+	if errors.As(r, &e) {
+		state = e.SQLState
+	}
+	if off < 0 {
+		off = s.mentioned(r.Error())
+	}
+	if r.Hint != "" {
+		message = fmt.Sprintf("%s (%s)", message, s.names(r.Hint))
+	}
+	if state == undeterminedType || state == ambiguousType {
+		message += fmt.Sprintf(": write CAST(%s AS its type)", s.names(number.FindString(r.Error())))
+	}
+	x := graph.Fault{At: s.Place(s.dialect, off), Path: s.Source.Path, Message: message}
+	if state == deniedAccess && !fixed {
+		x.Warning = true
+		x.Message += ": the login may not prepare it, a caller's role may; it is not proven"
+	}
+	f.faults = append(f.faults, x)
+}
+
+const (
+	undeterminedType = "42P18" // could not determine data type of parameter $1
+	ambiguousType    = "42P08" // inconsistent types deduced for parameter $1
+	deniedAccess     = "42501"
+)

@@ -4,162 +4,114 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
-	"github.com/fusion-serve/fusion-serve/dsl/value"
 	"github.com/fusion-serve/fusion-serve/engine/bind"
-	"github.com/fusion-serve/fusion-serve/engine/db"
 	"github.com/fusion-serve/fusion-serve/presenters"
 )
 
-// errorRule is a compiled rule of `errors`.
-type errorRule struct {
-	graph      *graph.ErrorRule
-	when       *expr.Program
-	message    *expr.Template
-	suggestion *expr.Template
-	retryAfter *expr.Template
-	details    []detail
-	actions    []action
+// errorRules compiles the rules that look at the outcome of a tool: its own,
+// those of its group and those of the server.
+func (c *toolCompiler) errorRules() bind.Rules {
+	t := c.graph
+	own := c.scope.With("result", nil)
+	if t.Steps == nil || t.From != nil {
+		own = own.With("item", nil)
+	}
+	switch {
+	case t.HTTP != nil:
+		own = bind.WithAnswer(own)
+	case asksService(t.Steps):
+		own = withAnyAnswer(own)
+	}
+	for _, s := range t.Steps {
+		if s.Name != "" {
+			own = own.With(s.Name, nil)
+			c.rules.Answers = append(c.rules.Answers, s.Name)
+		}
+	}
+	shared := withAnyAnswer(c.scope.With("item", nil).With("result", nil))
+	rules := c.compileRules(t.Errors, own)
+	rules = append(rules, c.compileRules(c.group.Errors, shared)...)
+	return append(rules, c.compileRules(c.spec.Graph.Server.Errors, shared)...)
 }
 
-type detail struct {
-	key  string
-	tree *expr.Tree
+// denyRules compiles what refuses a call before its binding. Only the tool's
+// own rules see its arguments.
+func (c *toolCompiler) denyRules() bind.Rules {
+	rules := c.compileRules(c.spec.Graph.Server.Deny, c.base)
+	rules = append(rules, c.compileRules(c.group.Deny, c.base)...)
+	return append(rules, c.compileRules(c.graph.Deny, c.scope)...)
 }
 
-// action is a tool that an error offers, under both its names.
-type action struct{ tool, exposed string }
-
-func compileErrorRule(r *graph.ErrorRule, scope *expr.Scope, views *presenters.Set, view *presenters.View) (*errorRule, graph.Faults) {
-	var faults graph.Faults
-	c := &errorRule{graph: r}
-	text := func(t *graph.Text) *expr.Template {
-		if t == nil {
-			return nil
-		}
-		compiled, f := expr.CompileTemplate(views.Words(t), scope)
-		faults = append(faults, f...)
-		if compiled != nil && !r.Unmasked {
-			faults = append(faults, view.MaskedReads(t, compiled.Reads())...)
-		}
-		return compiled
-	}
-	if r.When != nil {
-		p, f := expr.Compile(r.When, scope, expr.WantBool)
-		faults = append(faults, f...)
-		c.when = p
-	}
-	c.message, c.suggestion, c.retryAfter = text(&r.Message), text(r.Suggestion), text(r.RetryAfter)
-	for _, d := range r.Details {
-		tree, f := expr.CompileTree(d.Node, scope)
-		faults = append(faults, f...)
-		if tree != nil && !r.Unmasked {
-			faults = append(faults, view.MaskedReads(&d.Node.Text, tree.Reads())...)
-		}
-		c.details = append(c.details, detail{key: d.Name, tree: tree})
-	}
-	for _, a := range r.Actions {
-		c.actions = append(c.actions, action{tool: a, exposed: views.Exposed(a)})
-	}
-	return c, faults
+func (c *toolCompiler) compileRules(list []*graph.ErrorRule, scope *expr.Scope) bind.Rules {
+	rules, f := c.rules.Compile(list, scope)
+	c.faults = append(c.faults, f...)
+	return rules
 }
 
-// declared finds the first error rule that the outcome of a binding meets. A
-// rule without sqlstate speaks of answers, one with sqlstate of a refusal by
-// the database: `result == nil` must not take a broken connection for a
-// missing row.
-func (t *tool) declared(o *bind.Outcome, env *expr.Env, visible func(string) bool) (*presenters.Failure, error) {
-	state := ""
-	if o.Err != nil {
-		var refused *db.Error
-		if !errors.As(o.Err, &refused) || refused.SQLState == "" {
-			return nil, nil
+func asksService(steps []*graph.Step) bool {
+	for _, s := range steps {
+		if s.HTTP != nil {
+			return true
 		}
-		state = refused.SQLState
 	}
-	var scope *expr.Env
-	for _, r := range t.errors {
-		if (state != "") != (len(r.graph.SQLState) > 0) || state != "" && !slices.Contains(r.graph.SQLState, state) {
-			continue
-		}
-		if scope == nil {
-			scope = env.Fork()
-			scope.Set("item", o.Item)
-			scope.Set("result", o.Result)
-		}
-		if r.when != nil {
-			holds, err := r.when.Bool(scope)
-			if err != nil {
-				return nil, err
-			}
-			if !holds {
-				continue
-			}
-		}
-		return r.failure(scope, visible)
-	}
-	return nil, nil
+	return false
 }
 
-func (r *errorRule) failure(env *expr.Env, visible func(string) bool) (*presenters.Failure, error) {
-	f := &presenters.Failure{Code: r.graph.Code, Severity: r.graph.Severity}
-	var err error
-	text := func(t *expr.Template) string {
-		if t == nil || err != nil {
-			return ""
-		}
-		var b []byte
-		b, err = t.Append(nil, env, nil)
-		return string(b)
-	}
-	f.Message, f.Suggestion = text(r.message), text(r.suggestion)
-	if r.retryAfter != nil && err == nil {
-		var v any
-		v, err = r.retryAfter.Value(env)
-		f.RetryAfter = retryAfter(v)
-	}
-	for _, d := range r.details {
-		if err != nil {
-			break
-		}
-		var v any
-		v, err = d.tree.Value(env)
-		f.Details = append(f.Details, presenters.Detail{Key: d.key, Text: string(value.AppendText(nil, v))})
-	}
-	for _, a := range r.actions {
-		if visible(a.tool) {
-			f.Actions = append(f.Actions, a.exposed)
-		}
-	}
-	return f, err
+// withAnyAnswer adds the names of a service's answer where there may be none.
+func withAnyAnswer(s *expr.Scope) *expr.Scope {
+	return s.With("body", nil).With("status", nil).With("headers", nil)
 }
 
-// retryAfter writes seconds as the envelope does, any other text as it is;
-// nil, 0 and less leave it out.
-func retryAfter(v any) string {
-	n, ok := v.(int64)
-	if f, isFloat := v.(float64); isFloat {
-		n, ok = int64(f), true
+// declared gives the failure that the spec declares for an outcome, nil if
+// there is none: of a rule that held inside the binding, else of the first
+// that holds of the tool, its group, the server and the service that was
+// asked.
+func (t *tool) declared(o *bind.Outcome, c *call) (*presenters.Failure, error) {
+	var d *bind.Declared
+	if errors.As(o.Err, &d) {
+		return d.Failure, nil
 	}
-	if s, isText := v.(string); isText {
-		parsed, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			return s
-		}
-		n, ok = parsed, true
+	service := t.binding.Service(o.API)
+	facts := bind.FactsOf(o.Err)
+	if o.Err == nil {
+		facts.Status = o.Status
 	}
-	if !ok || n <= 0 {
-		return ""
+	var refused *bind.Refused
+	if errors.As(o.Err, &refused) {
+		service = t.binding.Service(refused.API)
 	}
-	return fmt.Sprintf("%d seconds", n)
+	if len(t.errors) == 0 && len(service) == 0 {
+		return nil, nil
+	}
+	env := c.env.Fork()
+	env.Set("item", o.Item)
+	env.Set("result", o.Result)
+	bind.SetAnswer(env, o.Err)
+	f, err := t.errors.First(facts, env, c.visible)
+	if f != nil || err != nil {
+		return f, err
+	}
+	return service.First(facts, env, c.visible)
+}
+
+// denied answers a call that a rule of deny refuses, nil: none does.
+func (p *Program) denied(c *call) *presenters.Response {
+	f, err := c.tool.deny.First(bind.Facts{}, c.env, c.visible)
+	switch {
+	case err != nil:
+		return p.unexpected(c, fmt.Errorf("deny: %w", err))
+	case f != nil:
+		return f.Response()
+	}
+	return nil
 }
 
 // unanswered is the reply to a call that did not come to an answer in time.
-func (t *tool) unanswered(ctx context.Context) *presenters.Failure {
+// unsure: a part of it may have taken effect.
+func (t *tool) unanswered(ctx context.Context, unsure bool) *presenters.Failure {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &presenters.Failure{Message: fmt.Sprintf("[%s] Request cancelled.", t.action)}
 	}
@@ -168,9 +120,12 @@ func (t *tool) unanswered(ctx context.Context) *presenters.Failure {
 		Message:  fmt.Sprintf("[%s] There was no answer within %s.", t.action, t.graph.Timeout),
 		Severity: "error",
 	}
-	if t.mayRepeat {
+	switch {
+	case t.mayRepeat:
 		f.Suggestion = "Retry once with narrower arguments."
-	} else {
+	case unsure:
+		f.Suggestion = "A part of it may have taken effect. Tell the user before you try again."
+	default:
 		f.Suggestion = "Nothing was changed. Tell the user before you try again."
 	}
 	return f

@@ -226,7 +226,7 @@ func TestStructured(t *testing.T) {
 	p := &graph.Presenter{Name: "P", Schema: structOf(&shape.Field{Name: "id", Shape: int1()}, &shape.Field{Name: "age", Shape: int1()}, &shape.Field{Name: "lines", Shape: listOf1(child)}),
 		Embed:  []*graph.Embed{{Key: "lines", Presenter: "C"}},
 		Redact: []*graph.Redact{{Paths: []graph.Text{txt("id")}, As: "[REDACTED]"}, {Paths: []graph.Text{txt("age")}, Remove: true}}}
-	tool := &graph.Tool{Name: "p.list", Kind: "query", Params: structOf(), Returns: p, Structured: true, SQL: &graph.SQL{}}
+	tool := &graph.Tool{Name: "p.list", Kind: "query", Params: structOf(), Returns: p, Structured: true, Binding: graph.Binding{SQL: &graph.SQL{}}}
 	s, faults := Compile(&graph.Graph{Presenters: []*graph.Presenter{c, p}, Tools: []*graph.Tool{tool}}, nil)
 	if len(faults) > 0 {
 		t.Fatal(faults)

@@ -4,6 +4,7 @@
 package schemas
 
 import (
+	"bytes"
 	"embed"
 	"io/fs"
 )
@@ -19,10 +20,31 @@ const Vendored = "cue.mod/pkg/fusion.serve/schema/schema.cue"
 // spec that was right before is no longer right.
 const Version = "1.0.0"
 
-// Source is the language in CUE.
-//
-//go:embed schema.cue
-var Source []byte
+//go:embed *.cue
+var language embed.FS
+
+// parts are the files of the language in the order of the reference.
+var parts = []string{"server.cue", "backend.cue", "presenter.cue", "tool.cue", "binding.cue", "rule.cue", "case.cue"}
+
+// Source is the language in CUE: its parts as one file, so that a module keeps
+// one copy.
+var Source = joined()
+
+func joined() []byte {
+	const clause = "package schema\n"
+	var all []byte
+	for _, name := range parts {
+		part, err := language.ReadFile(name)
+		if err != nil {
+			panic(err) // an embedded file that cannot be read is a broken build
+		}
+		if len(all) > 0 {
+			part = bytes.TrimPrefix(part, []byte(clause))
+		}
+		all = append(all, part...)
+	}
+	return all
+}
 
 //go:embed all:starter
 var starter embed.FS

@@ -45,6 +45,10 @@ func serveCommand(ctx context.Context, c *cli, args []string) error {
 		return err
 	}
 	defer c.close(ctx, p)
+	faults = p.Start(ctx)
+	if n := c.report(faults); n > 0 {
+		return c.serveFaults(ctx, faults, *stdio, n)
+	}
 	debug.SetGCPercent(100)
 	go debug.FreeOSMemory()
 	s, err := serve.New(serve.Fixed(p), serve.Options{Log: log, Version: version})

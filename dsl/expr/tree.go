@@ -59,18 +59,26 @@ func compileBranch(n *graph.Node, scope *Scope, reads *[][][]string, faults *gra
 
 // Value builds the value, structs and lists always new; a lone hole that is
 // nil is nil. The error is an *Error.
-func (t *Tree) Value(e *Env) (any, error) { return t.root.value(e) }
+func (t *Tree) Value(e *Env) (any, error) { return t.root.value(e, false) }
 
-func (b *branch) value(e *Env) (any, error) {
+// Filled builds the value as Value does, but leaves out a key that the tree
+// itself has where its lone hole is nil: what is sent to others is not null
+// unless it was written so.
+func (t *Tree) Filled(e *Env) (any, error) { return t.root.value(e, true) }
+
+func (b *branch) value(e *Env, filled bool) (any, error) {
 	switch b.kind {
 	case graph.String:
 		return b.text.Value(e)
 	case graph.Struct:
 		o := value.NewObject(len(b.under))
 		for i := range b.under {
-			v, err := b.under[i].value(e)
+			v, err := b.under[i].value(e, filled)
 			if err != nil {
 				return nil, err
+			}
+			if v == nil && filled && b.under[i].kind == graph.String {
+				continue
 			}
 			o.Set(b.names[i], v)
 		}
@@ -78,7 +86,7 @@ func (b *branch) value(e *Env) (any, error) {
 	case graph.List:
 		l := make([]any, len(b.under))
 		for i := range b.under {
-			v, err := b.under[i].value(e)
+			v, err := b.under[i].value(e, filled)
 			if err != nil {
 				return nil, err
 			}

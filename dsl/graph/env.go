@@ -9,6 +9,43 @@ import (
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 )
 
+// EnvVar is a declared variable of the environment.
+type EnvVar struct {
+	Name        string
+	At          Place
+	Shape       *shape.Shape
+	HasDefault  bool
+	Default     any
+	Optional    bool
+	Secret      bool
+	Description string
+	// Value is what the program sees; nil for a secret, whose value is only
+	// put in at open.
+	Value any
+}
+
+// EnvShape is the type of the name env: the variables that are not secret.
+func (g *Graph) EnvShape() *shape.Shape {
+	s := &shape.Shape{Kind: shape.Struct}
+	for _, v := range g.Env {
+		if !v.Secret {
+			s.Fields = append(s.Fields, &shape.Field{Name: v.Name, Shape: v.Shape, Optional: v.Optional, Description: v.Description})
+		}
+	}
+	return s
+}
+
+// EnvValue is the value of the name env.
+func (g *Graph) EnvValue() *value.Object {
+	o := &value.Object{}
+	for _, v := range g.Env {
+		if !v.Secret {
+			o.Set(v.Name, v.Value)
+		}
+	}
+	return o
+}
+
 // Parse reads the text of an environment variable as the declared type says.
 // The error says what the type takes and, unless the variable is secret, what
 // was there.

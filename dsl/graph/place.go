@@ -126,3 +126,10 @@ func (t *Text) Place(off int) Place {
 func (t *Text) Fault(off int, format string, args ...any) Fault {
 	return Fault{At: t.Place(off), Path: t.Path, Message: fmt.Sprintf(format, args...)}
 }
+
+// File is a file named in a spec.
+type File struct {
+	At   Place
+	Name string // as written
+	Path string // where it is
+}

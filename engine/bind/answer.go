@@ -9,27 +9,23 @@ import (
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 )
 
-// shapeAnswer compiles from, result and total.
-func (c *compiler) shapeAnswer(b *Binding, t *graph.Tool) {
+// shapeAnswer compiles from, result and total of a binding that is no list of
+// steps.
+func (c *compiler) shapeAnswer(b *Binding, g *graph.Binding) {
 	scope := c.scope.With("item", nil)
-	var f graph.Faults
-	if t.From != nil {
-		b.from, f = expr.CompileTemplate(t.From, scope)
-		c.faults = append(c.faults, f...)
+	if g.HTTP != nil {
+		scope = WithAnswer(scope)
 	}
-	if t.Result != nil {
-		b.result, f = expr.CompileTree(t.Result, scope)
-		c.faults = append(c.faults, f...)
-	}
+	b.from = c.template(g.From, scope)
+	b.result = c.treeIn(g.Result, scope)
 	switch {
-	case t.Total == nil:
-	case strings.Contains(t.Total.S, "{{"):
-		b.total, f = expr.CompileTemplate(t.Total, scope)
-		c.faults = append(c.faults, f...)
-	case t.SQL == nil:
-		c.faults = append(c.faults, t.Total.Fault(0, "only SQL has columns: write {{ item.%s }}", t.Total.S))
+	case g.Total == nil:
+	case isHole(g.Total):
+		b.total = c.template(g.Total, scope)
+	case g.SQL == nil:
+		c.faults = append(c.faults, g.Total.Fault(0, "only SQL has columns: write {{ item.%s }}", g.Total.S))
 	default:
-		b.column = t.Total.S
+		b.column = g.Total.S
 	}
 }
 
@@ -40,16 +36,25 @@ func (b *Binding) finish(env *expr.Env, v any, o *Outcome) error {
 	if v == nil || b.from == nil && b.result == nil && b.total == nil {
 		return nil
 	}
-	env = env.Fork()
-	env.Set("item", v)
 	if b.from != nil {
+		env = env.Fork()
+		env.Set("item", v)
 		var err error
 		if o.Item, err = b.from.Value(env); err != nil {
 			return fmt.Errorf("from: %w", err)
 		}
-		env.Set("item", o.Item)
-		o.Result = o.Item
 	}
+	return b.shape(env, o.Item, o)
+}
+
+// shape applies total and result to item, which from has made.
+func (b *Binding) shape(env *expr.Env, item any, o *Outcome) error {
+	o.Item, o.Result = item, item
+	if b.total == nil && (b.result == nil || item == nil) {
+		return nil
+	}
+	env = env.Fork()
+	env.Set("item", item)
 	if b.total != nil {
 		n, err := b.total.Value(env)
 		if err == nil {
@@ -59,11 +64,11 @@ func (b *Binding) finish(env *expr.Env, v any, o *Outcome) error {
 			return fmt.Errorf("total: %w", err)
 		}
 	}
-	if b.result == nil || o.Item == nil {
+	if b.result == nil || item == nil {
 		return nil
 	}
 	var err error
-	if o.Result, err = b.each(env, o.Item); err != nil {
+	if o.Result, err = b.each(env, item); err != nil {
 		return fmt.Errorf("result: %w", err)
 	}
 	return nil

@@ -1,15 +1,16 @@
 // Package bind turns one declared binding into one callable: SQL statements,
-// an expression or a value, with from, result and total behind it.
+// a request, an expression, a value or several of these as steps, with from,
+// result and total behind it. It also compiles error rules, which hold inside
+// steps and behind the whole binding.
 package bind
 
 import (
 	"context"
-	"errors"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
-	"github.com/fusion-serve/fusion-serve/dsl/shape"
 	"github.com/fusion-serve/fusion-serve/dsl/value"
+	"github.com/fusion-serve/fusion-serve/engine/api"
 	"github.com/fusion-serve/fusion-serve/engine/db"
 )
 
@@ -18,15 +19,25 @@ import (
 type Binding struct {
 	writes bool // action or mutation
 	one    bool // sql: at most one row
+	limit  db.Limit
 
 	// Exactly one of these is set.
 	query *query
+	http  *request
+	steps []*step
 	expr  *expr.Program
 	value *expr.Tree
 
 	nests    []*nest
 	computed []*expr.Tree // sql.args
-	limit    db.Limit
+	database *database
+	api      Rules            // http: those of the service
+	services map[string]Rules // of the tool's binding: those of all its services
+
+	// Of steps.
+	last   bool // the last step's answer is the tool's
+	lone   bool // a query's only statement needs no transaction
+	undoes bool // there are undos
 
 	from   *expr.Template
 	result *expr.Tree
@@ -35,16 +46,27 @@ type Binding struct {
 	column string
 }
 
-// Opened gives the open database of a declared name, nil if it is not open.
-type Opened func(name string) *db.DB
-
 // Outcome is what a binding gave.
 type Outcome struct {
 	Result any   // the finished answer: nil, *value.Object, *value.Rows, []any, a scalar
 	Item   any   // the answer before result, for error rules
 	Total  int64 // -1: not known
 	More   bool  // reading stopped at the limit: there is at least one row more
-	Err    error // *db.Error and others: looked at by error rules, then unexpected
+	// API and Status are of the service that answered, if the binding is a
+	// request; 0: none.
+	API    string
+	Status int
+	// Missing: a `one: true` that is the tool's answer found no row.
+	Missing bool
+	// Err is a *Declared, *db.Error, *Refused, *api.Error or another error. The
+	// first is the answer, the others are looked at by error rules.
+	Err error
+	// Unsure, with Err: a part of the call may have taken effect: a request was
+	// made that changes something and was not undone, or a commit did not tell
+	// how it ended.
+	Unsure bool
+	// Stuck are the undos that failed: an operator must look.
+	Stuck []error
 }
 
 // Statement is a statement of a binding.
@@ -52,6 +74,7 @@ type Statement struct {
 	Database string
 	Stmt     [2]*db.Stmt // by db.Dialect
 	Source   *graph.Text
+	Params   [2][]Param // of Stmt[dialect], in order
 	// Offset maps a byte of Stmt[dialect].SQL to one of Source; 0 for a byte
 	// of a piece of choose.
 	Offset func(d db.Dialect, off int) int
@@ -60,130 +83,78 @@ type Statement struct {
 	Place func(d db.Dialect, off int) graph.Place
 }
 
-// compiler gathers the faults of one tool.
-type compiler struct {
-	sql    *graph.SQL
-	url    string // of the database, "" if it is only known at open
-	scope  *expr.Scope
-	names  *names
-	faults graph.Faults
+// Param is a parameter of a statement.
+type Param struct {
+	Name string // without @
+	List bool   // a list of values is bound: IN (@name)
+	Null bool   // whether it is NULL is bound: @name IS NULL
 }
 
-// Compile compiles the binding of a tool. scope has the names that bindings
-// see (args, ctx, env). limit bounds what is read of a list at most (0: all).
-func Compile(g *graph.Graph, t *graph.Tool, scope *expr.Scope, limit db.Limit) (*Binding, graph.Faults) {
-	c := &compiler{scope: scope}
-	b := &Binding{writes: t.Kind != "query", limit: limit}
+// Host is the program around a binding, as one caller sees it.
+type Host struct {
+	// DB and API give what is open; nil for a name that is not.
+	DB  func(name string) *db.DB
+	API func(name string) *api.Client
+	// Visible tells whether the caller sees a tool: what is offered in errors.
+	Visible func(tool string) bool
+	// First is called in the write transaction before anything else (nil: not);
+	// its error ends the call.
+	First func(t *db.Tx) error
+	// Accept is asked with the outcome before a write is committed (nil: not);
+	// when it gives an error the transaction is rolled back, undos run, and Run
+	// gives that error in Outcome.Err. A read asks nobody.
+	Accept func(*Outcome) error
+}
+
+// Run runs the binding. env has args, ctx and env set; the answers of steps
+// are set in it as they come.
+func (b *Binding) Run(ctx context.Context, h *Host, env *expr.Env) *Outcome {
+	env.SetContext(ctx)
+	w := &work{ctx: ctx, host: h, env: env, out: &Outcome{Total: -1}}
+	w.args, _ = env.Get("args").(*value.Object)
+	var err error
 	switch {
-	case t.SQL != nil:
-		c.sql = t.SQL
-		c.names = &names{graph: g, params: params(t), scope: scope}
-		if d := g.Database(t.SQL.Database); d != nil && !graph.HasSecret(d.URL.S) {
-			c.url = d.URL.S
-		}
-		c.bindSQL(b)
-	case t.Expr != nil:
-		var f graph.Faults
-		b.expr, f = expr.Compile(t.Expr, scope, expr.WantAny)
-		c.faults = append(c.faults, f...)
-	case t.Value != nil:
-		var f graph.Faults
-		b.value, f = expr.CompileTree(t.Value, scope)
-		c.faults = append(c.faults, f...)
+	case b.steps != nil:
+		err = w.runSteps(b)
+	case b.query != nil:
+		err = w.runSQL(b)
+	default:
+		err = w.answer(b, on{}, env, w.out)
 	}
-	c.shapeAnswer(b, t)
-	return b, c.faults
+	if err != nil {
+		return &Outcome{Total: -1, Err: err, Unsure: w.sends > 0 || w.lostCommit(err), Stuck: w.stuck}
+	}
+	return w.out
 }
 
-func params(t *graph.Tool) *shape.Shape {
-	if t.Params == nil {
-		return &shape.Shape{Kind: shape.Struct}
-	}
-	return t.Params
-}
+// Service gives the error rules of a service that the binding, or one of its
+// steps, asks.
+func (b *Binding) Service(name string) Rules { return b.services[name] }
 
-func (c *compiler) bindSQL(b *Binding) {
-	b.one = c.sql.One
-	for i := range c.sql.Args {
-		a := &c.sql.Args[i]
-		tree, f := expr.CompileTree(a.Node, c.scope)
-		c.faults = append(c.faults, f...)
-		b.computed = append(b.computed, tree)
-		c.names.computed = append(c.names.computed, a.Name)
-	}
-	b.query = c.query(&c.sql.Query, c.sql.Choose, false)
-	b.nests = c.nests(c.sql.Nest)
-}
-
-// Statements gives every statement of the binding with its text, for check
-// --online.
+// Statements gives every statement of the binding, its steps and undos, with
+// its text, for check --online; of a database that is chosen by the caller
+// once for each.
 func (b *Binding) Statements() []Statement {
-	if b.query == nil {
-		return nil
-	}
-	l := b.query.statements()
-	var add func(nests []*nest)
-	add = func(nests []*nest) {
-		for _, n := range nests {
-			l = append(l, n.query.statements()...)
-			add(n.nests)
+	var l []Statement
+	if b.query != nil {
+		for _, name := range b.database.names() {
+			l = append(l, b.query.statements(name)...)
+			l = appendNested(l, b.nests, name)
 		}
 	}
-	add(b.nests)
+	for _, s := range b.steps {
+		l = append(l, s.binding.Statements()...)
+		if s.undo != nil {
+			l = append(l, s.undo.Statements()...)
+		}
+	}
 	return l
 }
 
-// Run runs the binding. accept is asked with the outcome before a write is
-// committed; when it gives an error the transaction is rolled back and Run
-// gives that error in Outcome.Err. A read asks nobody. env has args, ctx and
-// env set.
-func (b *Binding) Run(ctx context.Context, open Opened, env *expr.Env, accept func(*Outcome) error) *Outcome {
-	env.SetContext(ctx)
-	o := &Outcome{Total: -1}
-	var err error
-	switch {
-	case b.query != nil:
-		err = b.runSQL(ctx, open, env, accept, o)
-	case b.expr != nil:
-		var v any
-		if v, err = b.expr.Eval(env); err == nil {
-			err = b.finish(env, v, o)
-		}
-	default:
-		var v any
-		if v, err = b.value.Value(env); err == nil {
-			err = b.finish(env, v, o)
-		}
+func appendNested(l []Statement, nests []*nest, database string) []Statement {
+	for _, n := range nests {
+		l = append(l, n.query.statements(database)...)
+		l = appendNested(l, n.nests, database)
 	}
-	if err != nil {
-		return &Outcome{Total: -1, Err: err}
-	}
-	return o
-}
-
-// runSQL runs one query alone, or everything in one transaction.
-func (b *Binding) runSQL(ctx context.Context, open Opened, env *expr.Env, accept func(*Outcome) error, o *Outcome) error {
-	d := open(b.query.database)
-	if d == nil {
-		return &db.Error{Err: errors.New("database " + b.query.database + " is not open"), Unavailable: true}
-	}
-	r := &run{binding: b, ctx: ctx, env: env, dialect: d.Dialect()}
-	r.args, _ = env.Get("args").(*value.Object)
-	if !b.writes && len(b.nests) == 0 {
-		v, err := r.answer(d, o)
-		if err != nil {
-			return err
-		}
-		return b.finish(env, v, o)
-	}
-	return d.Tx(ctx, !b.writes, func(q db.Querier) error {
-		v, err := r.answer(q, o)
-		if err != nil {
-			return err
-		}
-		if err := b.finish(env, v, o); err != nil || !b.writes || accept == nil {
-			return err
-		}
-		return accept(o)
-	})
+	return l
 }

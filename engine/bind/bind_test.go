@@ -83,10 +83,13 @@ func scopeOf(t *graph.Tool) *expr.Scope {
 	return new(expr.Scope).With("args", t.Params).With("ctx", ctxIs).With("env", &shape.Shape{Kind: shape.Struct})
 }
 
-var spec = &graph.Graph{
+var spec = &Spec{Graph: &graph.Graph{
 	Databases: []*graph.Database{{Name: "main", URL: graph.Text{S: graph.Marker("DATABASE_URL")}}},
 	Env:       []*graph.EnvVar{{Name: "TOKEN", Secret: true}},
-}
+}}
+
+// only is a host with one database, whatever it is called.
+func only(d *db.DB) *Host { return &Host{DB: func(string) *db.DB { return d }} }
 
 func compile(t testing.TB, tool *graph.Tool) *Binding {
 	t.Helper()
@@ -107,7 +110,7 @@ func env(args *value.Object) *expr.Env {
 // call runs a tool; pairs are its arguments.
 func call(t testing.TB, d *db.DB, tool *graph.Tool, pairs ...any) *Outcome {
 	t.Helper()
-	return compile(t, tool).Run(context.Background(), func(string) *db.DB { return d }, env(value.Of(pairs...)), nil)
+	return compile(t, tool).Run(context.Background(), only(d), env(value.Of(pairs...)))
 }
 
 func wants(t testing.TB, o *Outcome, want string) {
@@ -230,7 +233,7 @@ func TestNames(t *testing.T) {
 		b := compile(t, tool("query", "SELECT name FROM customers WHERE name = @ctx.claims.sub", nil))
 		e := env(value.Of())
 		e.Set("ctx", value.Of("now", "x"))
-		wants(t, b.Run(t.Context(), func(string) *db.DB { return d }, e, nil), `[]`)
+		wants(t, b.Run(t.Context(), only(d), e), `[]`)
 		json := tool("query", "SELECT CAST(@o AS json) AS o", map[string]*shape.Shape{"o": {Kind: shape.Any}})
 		if d.Dialect() == db.SQLite {
 			json = tool("query", "SELECT json(@o) AS o", map[string]*shape.Shape{"o": {Kind: shape.Any}})
@@ -243,26 +246,30 @@ func TestNames(t *testing.T) {
 func TestAccept(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *db.DB) {
 		b := compile(t, tool("action", "INSERT INTO customers VALUES (3, 'Eve', false) RETURNING id", nil))
-		open := func(string) *db.DB { return d }
+		accepting := func(accept func(*Outcome) error) *Host {
+			h := only(d)
+			h.Accept = accept
+			return h
+		}
 		declined := errors.New("declined")
 		var seen string
-		o := b.Run(t.Context(), open, env(value.Of()), func(o *Outcome) error {
+		o := b.Run(t.Context(), accepting(func(o *Outcome) error {
 			seen = string(value.AppendJSON(nil, o.Result))
 			return declined
-		})
+		}), env(value.Of()))
 		if !errors.Is(o.Err, declined) || o.Result != nil || seen != `[{"id":3}]` {
 			t.Errorf("got %+v, accept saw %s", o, seen)
 		}
 		count := tool("query", "SELECT count(*) AS n FROM customers", nil)
 		wants(t, call(t, d, count), `[{"n":2}]`)
-		wants(t, b.Run(t.Context(), open, env(value.Of()), func(*Outcome) error { return nil }), `[{"id":3}]`)
+		wants(t, b.Run(t.Context(), accepting(func(*Outcome) error { return nil }), env(value.Of())), `[{"id":3}]`)
 		wants(t, call(t, d, count), `[{"n":3}]`)
 		asked := false
-		compile(t, count).Run(t.Context(), open, env(value.Of()), func(*Outcome) error { asked = true; return declined })
+		compile(t, count).Run(t.Context(), accepting(func(*Outcome) error { asked = true; return declined }), env(value.Of()))
 		if asked {
 			t.Error("a read asks")
 		}
-		wants(t, b.Run(t.Context(), func(string) *db.DB { return nil }, env(value.Of()), nil), "error: database main is not open")
+		wants(t, b.Run(t.Context(), only(nil), env(value.Of())), "error: database main is not open")
 	})
 }
 
@@ -325,7 +332,7 @@ func TestLimit(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *db.DB) {
 		x := tool("query", "SELECT id FROM orders ORDER BY id", nil)
 		b, _ := Compile(spec, x, scopeOf(x), db.Limit{Rows: 2})
-		o := b.Run(t.Context(), func(string) *db.DB { return d }, env(value.Of()), nil)
+		o := b.Run(t.Context(), only(d), env(value.Of()))
 		if wants(t, o, `[{"id":10},{"id":11}]`); !o.More {
 			t.Error("it does not say that there are more")
 		}
@@ -346,7 +353,7 @@ func TestHostileArguments(t *testing.T) {
 		before := b.Statements()[0].Stmt[d.Dialect()].SQL
 		for _, h := range hostile {
 			want := string(value.AppendJSON(nil, []any{value.Of("x", h, "was", "in")}))
-			wants(t, b.Run(t.Context(), func(string) *db.DB { return d }, env(value.Of("x", h, "l", []any{"other", h, nil})), nil), want)
+			wants(t, b.Run(t.Context(), only(d), env(value.Of("x", h, "l", []any{"other", h, nil}))), want)
 		}
 		if after := b.Statements()[0].Stmt[d.Dialect()].SQL; after != before {
 			t.Errorf("the statement became %s", after)

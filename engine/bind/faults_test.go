@@ -92,7 +92,7 @@ func TestFaultsOfOneEngine(t *testing.T) {
 	} {
 		g := &graph.Graph{Databases: []*graph.Database{{Name: "main", URL: graph.Text{S: url}}}}
 		x := tool("query", onlyPostgres, nil)
-		b, faults := Compile(g, x, scopeOf(x), db.Limit{})
+		b, faults := Compile(&Spec{Graph: g}, x, scopeOf(x), db.Limit{})
 		if got := faults.Error(); got != want {
 			t.Errorf("%q: got %s, want %s", url, got, want)
 		}

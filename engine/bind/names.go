@@ -33,11 +33,12 @@ type names struct {
 	params   *shape.Shape
 	computed []string
 	scope    *expr.Scope
+	answers  []string // of earlier steps, and the element of each
 }
 
 // known tells whether a bare name is one of ours.
 func (n *names) known(name string) bool {
-	return slices.Contains(n.computed, name) || n.params.Field(name) != nil
+	return slices.Contains(n.computed, name) || n.params.Field(name) != nil || slices.Contains(n.answers, name)
 }
 
 // source finds where an @name comes from. inNest tells that there are rows
@@ -81,7 +82,8 @@ func (n *names) source(name string, inNest bool) (source, string) {
 }
 
 // bare resolves a name without a dot: a computed name, which stands right
-// beside the query, before a parameter.
+// beside the query, before a parameter; then an earlier step, whose name no
+// parameter has.
 func (n *names) bare(name string) (source, string) {
 	if i := slices.Index(n.computed, name); i >= 0 {
 		return source{kind: fromComputed, computed: i}, ""
@@ -89,7 +91,10 @@ func (n *names) bare(name string) (source, string) {
 	if n.params.Field(name) != nil {
 		return source{kind: fromArgs, path: []string{name}}, ""
 	}
-	known := append(fieldNames(n.params.Fields), n.computed...)
+	if slices.Contains(n.answers, name) {
+		return source{kind: fromScope, path: []string{name}}, ""
+	}
+	known := slices.Concat(fieldNames(n.params.Fields), n.computed, n.answers)
 	if hint := near(name, known); hint != "" {
 		return source{}, "no parameter has this name" + hint
 	}

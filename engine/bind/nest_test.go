@@ -71,7 +71,7 @@ func TestNestQueries(t *testing.T) {
 		"SELECT id, customer_id FROM orders WHERE id = 1000": 1,
 	} {
 		b := compile(t, nested("query", query))
-		err := d.Tx(t.Context(), true, func(q db.Querier) error {
+		err := d.Tx(t.Context(), db.TxOptions{ReadOnly: true}, func(q *db.Tx) error {
 			c := &counting{Querier: q}
 			r := &run{binding: b, ctx: t.Context(), env: env(value.Of()), args: value.Of(), dialect: db.SQLite}
 			_, err := r.answer(c, &Outcome{})

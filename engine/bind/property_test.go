@@ -29,7 +29,7 @@ func FuzzArguments(f *testing.F) {
 		if strings.ContainsRune(s, 0) {
 			return // SQLite's JSON functions end a text at NUL
 		}
-		o := echo.Run(t.Context(), func(string) *db.DB { return d }, env(value.Of("x", v, "l", []any{v}, "o", value.Of("k", v))), nil)
+		o := echo.Run(t.Context(), only(d), env(value.Of("x", v, "l", []any{v}, "o", value.Of("k", v))))
 		wants(t, o, `[{"x":`+clean+`,"n":3}]`)
 	})
 }
@@ -45,7 +45,7 @@ func TestConcurrentRuns(t *testing.T) {
 				now := fmt.Sprint("now ", i)
 				e.Set("ctx", value.Of("now", now))
 				for range 5 {
-					o := b.Run(t.Context(), func(string) *db.DB { return d }, e, nil)
+					o := b.Run(t.Context(), only(d), e)
 					if o.Err != nil {
 						t.Error(o.Err)
 						return

@@ -12,7 +12,6 @@ import (
 
 // query is one query of the spec: a statement for each choice and engine.
 type query struct {
-	database string
 	text     *graph.Text
 	choices  []*choice
 	variants []*variant // the first choice varies slowest
@@ -48,7 +47,7 @@ const maxVariants = 256
 
 // compileQuery rewrites a query for both engines.
 func (c *compiler) query(text *graph.Text, choose []graph.Choose, inNest bool) *query {
-	q := &query{database: c.sql.Database, text: text}
+	q := &query{text: text}
 	total := 1
 	for i := range choose {
 		if ch := c.choice(text, &choose[i]); ch != nil {
@@ -186,13 +185,16 @@ func (q *query) pick(args *value.Object) (*variant, error) {
 	return q.variants[n], nil
 }
 
-// statements gives the query's statements for check --online.
-func (q *query) statements() []Statement {
+// statements gives the query's statements on a database for check --online.
+func (q *query) statements(database string) []Statement {
 	var l []Statement
 	for _, v := range q.variants {
-		s := Statement{Database: q.database, Source: q.text}
+		s := Statement{Database: database, Source: q.text}
 		for _, d := range dialects {
 			s.Stmt[d] = v.forms[d].stmt
+			for _, p := range v.forms[d].text.params {
+				s.Params[d] = append(s.Params[d], Param{Name: p.name, List: p.mode == asList, Null: p.mode == asNull})
+			}
 		}
 		s.Offset = func(d db.Dialect, off int) int {
 			text, at := v.forms[d].text.origin(off)

@@ -39,7 +39,7 @@ func TestCancel(t *testing.T) {
 			}
 			ctx, cancel = context.WithCancel(t.Context())
 			time.AfterFunc(20*time.Millisecond, cancel)
-			err = d.Tx(ctx, true, func(q db.Querier) error {
+			err = d.Tx(ctx, db.TxOptions{ReadOnly: true}, func(q *db.Tx) error {
 				_, err := q.Query(ctx, slow(d), nil, db.Limit{})
 				return err
 			})
@@ -53,18 +53,29 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A cancelled query stops on the server too.
+// A cancelled call stops on the server too, and only then gives its place in
+// the pool to another.
 func TestCancelReachesServer(t *testing.T) {
-	d := postgres(t, 0)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, _ = d.Query(ctx, slow(d), nil, db.Limit{})
+	address := servers.Postgres(t)
+	watch := open(t, db.Config{URL: address})
+	d := open(t, db.Config{URL: address, Pool: db.Pool{Max: 2}})
 	running := stmt(d, "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE '%pg_sleep(60)' AND pid <> pg_backend_pid()")
-	for i := 0; asJSON(query(t, d, running)) != `[{"n":0}]`; i++ {
-		if i == 100 {
-			t.Fatal("the query is still running")
+	count := func() int64 { return query(t, watch, running).Rows.Value(0, 0).(int64) }
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var callers sync.WaitGroup
+		callers.Go(func() { _, _ = d.Query(ctx, slow(d), nil, db.Limit{}) })
+		callers.Go(func() {
+			_ = d.Tx(ctx, db.TxOptions{}, func(q *db.Tx) error { _, err := q.Query(ctx, slow(d), nil, db.Limit{}); return err })
+		})
+		until(t, "started", 2, count)
+		cancel()
+		callers.Wait()
+		query(t, d, stmt(d, "SELECT 1 AS i"))
+		if n := count(); n > 1 {
+			t.Errorf("a call had a connection while %d of two cancelled ones were still at work", n)
 		}
-		time.Sleep(50 * time.Millisecond)
+		until(t, "still at work", 0, count)
 	}
 }
 
@@ -79,7 +90,7 @@ func TestStatementTimeout(t *testing.T) {
 		if d.Dialect() == db.Postgres {
 			script(t, d, "SELECT pg_sleep(0.2)")
 		}
-		err = d.Tx(t.Context(), false, func(q db.Querier) error {
+		err = d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
 			query(t, q, stmt(d, "SELECT 1 AS i"))
 			time.Sleep(100 * time.Millisecond) // it is the statements that have the timeout
 			query(t, q, stmt(d, "SELECT 1 AS i"))
@@ -125,13 +136,13 @@ func work(t *testing.T, d *db.DB, who, n int) error {
 	all := stmt(d, "SELECT i FROM big")
 	switch n {
 	case 0, 1, 2: // a write
-		return d.Tx(t.Context(), false, func(q db.Querier) error {
+		return d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
 			_, err := q.Query(t.Context(), insert, []any{int64(who), int64(n)}, db.Limit{})
 			return err
 		})
 	case 3: // a write that is declined
 		declined := errors.New("declined")
-		err := d.Tx(t.Context(), false, func(q db.Querier) error {
+		err := d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
 			if _, err := q.Query(t.Context(), insert, []any{int64(who), int64(n)}, db.Limit{}); err != nil {
 				return err
 			}
@@ -148,7 +159,7 @@ func work(t *testing.T, d *db.DB, who, n int) error {
 			return fmt.Errorf("going away gives %w", err)
 		}
 	case 6: // two statements that see one state
-		return d.Tx(t.Context(), true, func(q db.Querier) error {
+		return d.Tx(t.Context(), db.TxOptions{ReadOnly: true}, func(q *db.Tx) error {
 			count := stmt(d, "SELECT count(*) AS n FROM a")
 			a, err := q.Query(t.Context(), count, nil, db.Limit{})
 			if err != nil {
@@ -183,7 +194,7 @@ func TestClose(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		started, ended := make(chan struct{}), make(chan error, 1)
 		go func() {
-			ended <- d.Tx(ctx, true, func(q db.Querier) error {
+			ended <- d.Tx(ctx, db.TxOptions{ReadOnly: true}, func(q *db.Tx) error {
 				close(started)
 				_, err := q.Query(ctx, slow(d), nil, db.Limit{})
 				return err
@@ -234,7 +245,7 @@ func TestRecovers(t *testing.T) {
 	read, insert := stmt(d, "SELECT * FROM a"), stmt(d, "INSERT INTO a (i) VALUES (2) RETURNING *")
 	add := func() {
 		t.Helper()
-		write(t, d, func(q db.Querier) error { query(t, q, insert); return nil })
+		write(t, d, func(q *db.Tx) error { query(t, q, insert); return nil })
 	}
 	add()
 	if got := asJSON(query(t, d, read)); got != `[{"i":1},{"i":2}]` {
@@ -271,7 +282,7 @@ func killAll(t *testing.T, d *db.DB) {
 
 // The same columns are read after SQLite has compiled a statement anew.
 func TestSQLiteSchemaChange(t *testing.T) {
-	d := open(t, db.Config{URL: "sqlite::memory:", Pool: 1})
+	d := open(t, db.Config{URL: "sqlite::memory:", Pool: db.Pool{Max: 1}})
 	script(t, d, "CREATE TABLE a (i int); INSERT INTO a VALUES (1)")
 	read := stmt(d, "SELECT * FROM a")
 	query(t, d, read)

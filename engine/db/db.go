@@ -34,12 +34,13 @@ func (d Dialect) String() string {
 type Config struct {
 	Name    string        // of the spec, for messages
 	URL     string        // postgres://…, postgresql://…, sqlite:path, sqlite::memory:
-	Pool    int           // connections; 0: 10
-	Timeout time.Duration // of a statement, waiting for a connection included; 0: none
+	Pool    Pool          // its zero members are defaults
+	Timeout time.Duration // of a statement; 0: none
 	Dir     string        // relative sqlite paths start here
+	// Session says that callers will have sessions (DB.As), which only
+	// PostgreSQL knows.
+	Session bool
 }
-
-const defaultPool = 10
 
 // DialectOf gives the engine of a URL, or an error that says which URLs there
 // are. The error does not quote the URL: it may hold a password.
@@ -53,19 +54,27 @@ func DialectOf(url string) (Dialect, error) {
 	return 0, errors.New("the URL must begin with postgres:// or sqlite: (sqlite::memory: is a database in memory)")
 }
 
-// engine is what a dialect does. Its calls may panic; DB sees to that.
+// engine is what a dialect does. Its calls may panic; DB sees to that. A nil
+// session is none.
 type engine interface {
-	query(ctx context.Context, s *Stmt, args []any, l Limit) (*Answer, error)
-	begin(ctx context.Context, readOnly bool) (tx, error)
+	query(ctx context.Context, who *Session, s *Stmt, args []any, l Limit) (*Answer, error)
+	begin(ctx context.Context, who *Session, readOnly bool) (tx, error)
 	empty(ctx context.Context) (bool, error)
 	script(ctx context.Context, sql string) error
-	describe(ctx context.Context, s *Stmt) (offset int, hint string, err error)
+	describe(ctx context.Context, who *Session, s *Stmt) (*Description, error)
 	close()
 }
 
 // tx is one transaction. After commit or rollback nothing else may be called.
 type tx interface {
 	query(ctx context.Context, s *Stmt, args []any, l Limit) (*Answer, error)
+	// own runs a statement of this package, without the session's role.
+	own(ctx context.Context, s *Stmt, args []any) (*Answer, error)
+	// save sets a savepoint; undo goes back to the last one and release
+	// forgets it, both take it away.
+	save(ctx context.Context) error
+	undo(ctx context.Context) error
+	release(ctx context.Context) error
 	commit(ctx context.Context) error
 	// rollback never fails: a connection that cannot roll back is given up.
 	rollback()
@@ -75,8 +84,11 @@ type tx interface {
 type DB struct {
 	name    string
 	dialect Dialect
-	timeout time.Duration
-	engine  engine
+	limit   limit
+	// patience is how long a call waits for its turn.
+	patience time.Duration
+	engine   engine
+	once     onceTable
 
 	// gate counts calls in progress, so that Close can wait for them.
 	gate   sync.RWMutex
@@ -91,14 +103,18 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Pool <= 0 {
-		c.Pool = defaultPool
+	if c.Session && d != Postgres {
+		return nil, errors.New("session (row-level security) needs a PostgreSQL database")
 	}
-	db := &DB{name: c.Name, dialect: d, timeout: c.Timeout}
+	c.Pool = c.Pool.withDefaults()
+	db := &DB{name: c.Name, dialect: d, limit: limit(c.Timeout), patience: c.Pool.Acquire}
+	if d == Postgres && db.limit > 0 {
+		db.limit += limit(serversMoment)
+	}
 	if d == Postgres {
-		db.engine, err = openPostgres(ctx, c)
+		db.engine, err = openPostgres(ctx, c, db.limit)
 	} else {
-		db.engine, err = openSQLite(ctx, c)
+		db.engine, err = openSQLite(ctx, c, db.limit)
 	}
 	if err != nil {
 		return nil, err
@@ -154,13 +170,20 @@ func guard(err *error) {
 	}
 }
 
+// limit is the time of a statement; 0: none.
+type limit time.Duration
+
 // within gives the context of one statement.
-func (d *DB) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	if d.timeout <= 0 {
+func (l limit) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if l <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, d.timeout)
+	return context.WithTimeout(ctx, time.Duration(l))
 }
+
+// serversMoment is what a server gets to end a statement itself, which saves
+// the connection.
+const serversMoment = time.Second
 
 // Empty tells whether the database has no table of its own.
 func (d *DB) Empty(ctx context.Context) (empty bool, err error) {
@@ -169,8 +192,6 @@ func (d *DB) Empty(ctx context.Context) (empty bool, err error) {
 	}
 	defer d.calls.Done()
 	defer guard(&err)
-	ctx, cancel := d.within(ctx)
-	defer cancel()
 	return d.engine.empty(ctx)
 }
 
@@ -209,27 +230,11 @@ type Limit struct {
 	Bytes int64
 }
 
-// Querier runs statements: a DB (each statement alone) or a transaction.
+// Querier runs statements: a DB or an Access (each statement alone), or a Tx.
 type Querier interface {
-	// Query runs a statement with arguments of package value. A lone
-	// statement on a DB runs read-only.
+	// Query runs a statement with arguments of package value. Outside of a
+	// transaction it runs read-only.
 	Query(ctx context.Context, s *Stmt, args []any, l Limit) (*Answer, error)
-}
-
-// Query runs one statement alone, read-only: a statement that writes is
-// refused with SQLSTATE 25006 on both engines.
-func (d *DB) Query(ctx context.Context, s *Stmt, args []any, l Limit) (a *Answer, err error) {
-	if err := d.enter(); err != nil {
-		return nil, err
-	}
-	defer d.calls.Done()
-	defer guard(&err)
-	if err := s.fits(args); err != nil {
-		return nil, err
-	}
-	ctx, cancel := d.within(ctx)
-	defer cancel()
-	return d.engine.query(ctx, s, args, l)
 }
 
 func (s *Stmt) fits(args []any) error {
@@ -237,101 +242,4 @@ func (s *Stmt) fits(args []any) error {
 		return fmt.Errorf("the statement has %d parameters and was given %d", s.Args, len(args))
 	}
 	return nil
-}
-
-// Tx runs f in one transaction (PostgreSQL: REPEATABLE READ READ ONLY if
-// readOnly, else READ COMMITTED; SQLite: a snapshot, or the one writer) and
-// commits when f gives nil. When f gives an error or panics it is rolled
-// back. The Querier must not be used after f, nor by two goroutines.
-func (d *DB) Tx(ctx context.Context, readOnly bool, f func(Querier) error) (err error) {
-	if err := d.enter(); err != nil {
-		return err
-	}
-	defer d.calls.Done()
-	return d.inTx(ctx, readOnly, f)
-}
-
-func (d *DB) inTx(ctx context.Context, readOnly bool, f func(Querier) error) error {
-	t, err := d.begin(ctx, readOnly)
-	if err != nil {
-		return err
-	}
-	q := &txQuerier{db: d, tx: t}
-	done := false
-	defer func() {
-		if !done { // f failed or panics
-			q.rollback()
-		}
-	}()
-	if err := f(q); err != nil {
-		return err
-	}
-	switch {
-	case q.failed != nil:
-		return q.failed
-	case ctx.Err() != nil:
-		return ended(ctx, errors.New("not committed"))
-	}
-	done = true
-	return q.commit(ctx)
-}
-
-func (d *DB) begin(ctx context.Context, readOnly bool) (t tx, err error) {
-	defer guard(&err)
-	ctx, cancel := d.within(ctx)
-	defer cancel()
-	return d.engine.begin(ctx, readOnly)
-}
-
-// txQuerier is the Querier of a transaction.
-type txQuerier struct {
-	db     *DB
-	tx     tx
-	failed error // a statement failed: the transaction can only be rolled back
-}
-
-func (q *txQuerier) Query(ctx context.Context, s *Stmt, args []any, l Limit) (a *Answer, err error) {
-	if q.failed != nil {
-		return nil, q.failed
-	}
-	defer func() { q.failed = err }()
-	defer guard(&err)
-	if err := s.fits(args); err != nil {
-		return nil, err
-	}
-	ctx, cancel := q.db.within(ctx)
-	defer cancel()
-	return q.tx.query(ctx, s, args, l)
-}
-
-// commitTimeout bounds a COMMIT. A caller who goes away does not break it
-// off: nobody would know whether it was done.
-const commitTimeout = 30 * time.Second
-
-func (q *txQuerier) commit(ctx context.Context) (err error) {
-	defer guard(&err)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
-	defer cancel()
-	return q.tx.commit(ctx)
-}
-
-func (q *txQuerier) rollback() {
-	var err error
-	defer guard(&err)
-	q.tx.rollback()
-}
-
-// Describe prepares a statement without running it, for check --online: it
-// tells what the server says of it, without the driver's words around it.
-// Offset is the byte in Stmt.SQL or -1.
-func (d *DB) Describe(ctx context.Context, s *Stmt) (offset int, hint string, err error) {
-	if err := d.enter(); err != nil {
-		return -1, "", err
-	}
-	defer d.calls.Done()
-	defer guard(&err)
-	ctx, cancel := d.within(ctx)
-	defer cancel()
-	offset, hint, err = d.engine.describe(ctx, s)
-	return offset, hint, inServersWords(err)
 }

@@ -105,7 +105,7 @@ func TestReadOnly(t *testing.T) {
 			} else if want := "25006"; !strings.Contains("PRAGMA ATTACH BEGIN VACUUM", strings.Fields(sql)[0]) && state(err) != want {
 				t.Errorf("alone: %s gives %q (%v), want %s", sql, state(err), err, want)
 			}
-			err := d.Tx(t.Context(), true, func(q db.Querier) error {
+			err := d.Tx(t.Context(), db.TxOptions{ReadOnly: true}, func(q *db.Tx) error {
 				_, err := q.Query(t.Context(), stmt(d, sql), nil, db.Limit{})
 				return err
 			})
@@ -131,7 +131,7 @@ func TestConstraintStates(t *testing.T) {
 			"INSERT INTO c (id, p) VALUES (2, 9)":    "23503",
 			"INSERT INTO c (id, k) VALUES (2, 0)":    "23514",
 		} {
-			err := d.Tx(t.Context(), false, func(q db.Querier) error {
+			err := d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
 				_, err := q.Query(t.Context(), stmt(d, sql), nil, db.Limit{})
 				return err
 			})
@@ -155,7 +155,7 @@ func TestTx(t *testing.T) {
 				t.Errorf("a has %s, want %s", got, want)
 			}
 		}
-		write(t, d, func(q db.Querier) error {
+		write(t, d, func(q *db.Tx) error {
 			if a := query(t, q, insert, int64(1)); a.Rows != nil || a.Affected != 1 || a.More {
 				t.Errorf("INSERT gives %+v", a)
 			}
@@ -164,7 +164,7 @@ func TestTx(t *testing.T) {
 		})
 		rows("2")
 		declined := errors.New("declined")
-		if err := d.Tx(t.Context(), false, func(q db.Querier) error {
+		if err := d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
 			query(t, q, insert, int64(3))
 			return declined
 		}); err != declined {
@@ -177,14 +177,14 @@ func TestTx(t *testing.T) {
 					t.Error("the panic was swallowed")
 				}
 			}()
-			_ = d.Tx(t.Context(), false, func(q db.Querier) error {
+			_ = d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
 				query(t, q, insert, int64(3))
 				panic("boom")
 			})
 		}()
 		rows("2")
 		// A failed statement fails the transaction, even if f forgets it.
-		if err := d.Tx(t.Context(), false, func(q db.Querier) error {
+		if err := d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
 			query(t, q, insert, int64(3))
 			_, _ = q.Query(t.Context(), insert, []any{int64(1)}, db.Limit{})
 			_, err := q.Query(t.Context(), insert, []any{int64(4)}, db.Limit{})
@@ -197,7 +197,7 @@ func TestTx(t *testing.T) {
 		}
 		rows("2")
 		ctx, cancel := context.WithCancel(t.Context())
-		if err := d.Tx(ctx, false, func(q db.Querier) error {
+		if err := d.Tx(ctx, db.TxOptions{}, func(q *db.Tx) error {
 			query(t, q, insert, int64(3))
 			cancel()
 			return nil
@@ -205,11 +205,11 @@ func TestTx(t *testing.T) {
 			t.Errorf("a cancelled commit gives %v", err)
 		}
 		rows("2")
-		write(t, d, func(db.Querier) error { return nil })
+		write(t, d, func(*db.Tx) error { return nil })
 		if a := query(t, d, stmt(d, "SELECT i FROM a WHERE i = $1"), int64(99)); asJSON(a) != "[]" || a.Affected != 0 {
 			t.Errorf("no row gives %s, %d", asJSON(a), a.Affected)
 		}
-		write(t, d, func(q db.Querier) error {
+		write(t, d, func(q *db.Tx) error {
 			if a := query(t, q, stmt(d, "DELETE FROM a WHERE i = $1"), int64(99)); a.Rows != nil || a.Affected != 0 {
 				t.Errorf("no row deleted gives %+v", a)
 			}
@@ -221,7 +221,7 @@ func TestTx(t *testing.T) {
 // What a query sets for the session is gone with the query: the next one on
 // the only connection cannot write either.
 func TestQuerySetsNothing(t *testing.T) {
-	d := open(t, db.Config{URL: servers.Postgres(t), Pool: 1})
+	d := open(t, db.Config{URL: servers.Postgres(t), Pool: db.Pool{Max: 1}})
 	script(t, d, "CREATE SEQUENCE s")
 	settings := stmt(d, "SELECT current_setting('default_transaction_read_only') AS r, current_setting('TimeZone') AS z")
 	for _, sql := range []string{
@@ -254,9 +254,9 @@ func TestDataExceptionShowsNoValue(t *testing.T) {
 
 // A write that says COMMIT itself, or opens a transaction, leaves none behind.
 func TestWriteLeavesNoTransaction(t *testing.T) {
-	d := open(t, db.Config{URL: servers.Postgres(t), Pool: 1})
+	d := open(t, db.Config{URL: servers.Postgres(t), Pool: db.Pool{Max: 1}})
 	for _, sql := range []string{"COMMIT", "COMMIT AND CHAIN", "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE"} {
-		_ = d.Tx(t.Context(), false, func(q db.Querier) error {
+		_ = d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
 			_, err := q.Query(t.Context(), stmt(d, sql), nil, db.Limit{})
 			return err
 		})
@@ -269,14 +269,74 @@ func TestWriteLeavesNoTransaction(t *testing.T) {
 	}
 }
 
+// What fails inside Try is undone, and the transaction goes on.
+func TestTry(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *db.DB) {
+		script(t, d, "CREATE TABLE a (i int PRIMARY KEY)")
+		insert := stmt(d, "INSERT INTO a VALUES ($1)")
+		add := func(q *db.Tx, i int64) error {
+			_, err := q.Query(t.Context(), insert, []any{i}, db.Limit{})
+			return err
+		}
+		declined := errors.New("declined")
+		try := func(q *db.Tx, want string, f func() error) {
+			t.Helper()
+			err := q.Try(t.Context(), f)
+			if got := state(err); got != want && (err == nil || err.Error() != want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+		write(t, d, func(q *db.Tx) error {
+			try(q, "", func() error { return add(q, 1) })
+			try(q, "23505", func() error { return errors.Join(add(q, 2), add(q, 1)) })
+			try(q, "23505", func() error { _ = add(q, 1); return nil }) // forgotten
+			try(q, "declined", func() error { _ = add(q, 2); return declined })
+			try(q, "", func() error {
+				try(q, "23505", func() error { return add(q, 1) })
+				try(q, "", func() error { return add(q, 3) })
+				return add(q, 4)
+			})
+			try(q, "declined", func() error {
+				try(q, "", func() error { return add(q, 5) })
+				return declined
+			})
+			return add(q, 6)
+		})
+		want := `[{"i":1},{"i":3},{"i":4},{"i":6}]`
+		if got := asJSON(query(t, d, stmt(d, "SELECT i FROM a ORDER BY i"))); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		err := d.Tx(t.Context(), db.TxOptions{ReadOnly: true}, func(q *db.Tx) error {
+			try(q, "25006", func() error { return add(q, 9) })
+			_, err := q.Query(t.Context(), stmt(d, "SELECT i FROM a"), nil, db.Limit{})
+			return err
+		})
+		if err != nil {
+			t.Errorf("read-only: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		err = d.Tx(ctx, db.TxOptions{}, func(q *db.Tx) error {
+			_ = q.Try(ctx, func() error { _, err := q.Query(ctx, slow(d), nil, db.Limit{}); return err })
+			return add(q, 9)
+		})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a transaction whose time was up gives %v", err)
+		}
+		if got := asJSON(query(t, d, stmt(d, "SELECT i FROM a ORDER BY i"))); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
 // A read-only transaction sees one state.
 func TestSnapshot(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *db.DB) {
 		script(t, d, "CREATE TABLE a (i int)")
 		count := stmt(d, "SELECT count(*) AS n FROM a")
-		err := d.Tx(t.Context(), true, func(q db.Querier) error {
+		err := d.Tx(t.Context(), db.TxOptions{ReadOnly: true}, func(q *db.Tx) error {
 			before := asJSON(query(t, q, count))
-			write(t, d, func(w db.Querier) error { query(t, w, stmt(d, "INSERT INTO a VALUES (1)")); return nil })
+			write(t, d, func(w *db.Tx) error { query(t, w, stmt(d, "INSERT INTO a VALUES (1)")); return nil })
 			if after := asJSON(query(t, q, count)); after != before {
 				t.Errorf("first %s, then %s", before, after)
 			}
@@ -333,7 +393,7 @@ func TestLimits(t *testing.T) {
 				}
 				err := run(d)
 				if how == "transaction" {
-					err = d.Tx(t.Context(), true, run)
+					err = d.Tx(t.Context(), db.TxOptions{ReadOnly: true}, func(q *db.Tx) error { return run(q) })
 				}
 				if err != nil {
 					t.Errorf("%s: %d rows with %+v: %v", how, c.rows, c.limit, err)
@@ -342,7 +402,7 @@ func TestLimits(t *testing.T) {
 		}
 		// A write is done to its end, whatever of its rows is wanted.
 		script(t, d, "CREATE TABLE a (i int)")
-		write(t, d, func(q db.Querier) error {
+		write(t, d, func(q *db.Tx) error {
 			a, err := q.Query(t.Context(), stmt(d, "INSERT INTO a VALUES (1), (2), (3), (4) RETURNING i"), nil, db.Limit{Rows: 2})
 			if err == nil && (a.Rows.Len() != 2 || !a.More) {
 				t.Errorf("RETURNING gives %s, more %v", asJSON(a), a.More)
@@ -351,38 +411,6 @@ func TestLimits(t *testing.T) {
 		})
 		if got := asJSON(query(t, d, stmt(d, "SELECT count(*) AS n FROM a"))); got != `[{"n":4}]` {
 			t.Error(got)
-		}
-	})
-}
-
-func TestDescribe(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *db.DB) {
-		script(t, d, "CREATE TABLE orders (id int)")
-		if off, hint, err := d.Describe(t.Context(), stmt(d, "SELECT id FROM orders WHERE id = $1")); off != -1 || hint != "" || err != nil {
-			t.Errorf("got %d, %q, %v", off, hint, err)
-		}
-		if off, _, err := d.Describe(t.Context(), stmt(d, "INSERT INTO orders VALUES ($1)")); off != -1 || err != nil {
-			t.Errorf("got %d, %v", off, err)
-		}
-		sql := "SELECT 'éé', idd FROM orders"
-		off, hint, err := d.Describe(t.Context(), stmt(d, sql))
-		words := "no such column: idd"
-		if d.Dialect() == db.Postgres {
-			words = `column "idd" does not exist`
-		}
-		if off != strings.Index(sql, "idd") || err == nil || err.Error() != words {
-			t.Errorf("got %d, %v; want %s", off, err, words)
-		}
-		if want := `Perhaps you meant to reference the column "orders.id".`; d.Dialect() == db.Postgres && hint != want {
-			t.Errorf("got %q", hint)
-		}
-		for sql, want := range map[string]string{
-			"SELECT id, id FROM orders": `two columns of the answer are named "id": rename one with AS`,
-		} {
-			_, _, err := d.Describe(t.Context(), stmt(d, sql))
-			if err == nil || err.Error() != want {
-				t.Errorf("%q gives %v, want %s", sql, err, want)
-			}
 		}
 	})
 }
@@ -415,14 +443,14 @@ func TestForeignSettings(t *testing.T) {
 	name := query(t, d, stmt(d, "SELECT current_database() AS d")).Rows.Value(0, 0).(string)
 	for _, s := range []string{
 		"timezone = 'Asia/Tokyo'", "datestyle = 'German'", "bytea_output = 'escape'", "extra_float_digits = -5",
-		"default_transaction_read_only = off", "standard_conforming_strings = off", "intervalstyle = 'iso_8601'",
+		"default_transaction_read_only = off", "standard_conforming_strings = off", "intervalstyle = 'postgres'",
 	} {
 		script(t, d, "ALTER DATABASE "+name+" SET "+s)
 	}
 	for _, more := range []string{"", "?TimeZone=Asia/Tokyo&default_transaction_read_only=off", "?options=-c%20timezone%3DAsia/Tokyo%20-c%20default_transaction_read_only%3Doff"} {
 		d := open(t, db.Config{URL: url + more})
 		a := query(t, d, stmt(d, `SELECT '2026-03-01T09:00:00Z'::timestamptz AS z, '2026-03-01'::date AS d, '\x00ff'::bytea AS b, 0.1::float8 + 0.2::float8 AS f, 'a\b' AS s, '2 h'::interval AS i`))
-		want := `[{"z":"2026-03-01T09:00:00Z","d":"2026-03-01","b":"AP8=","f":0.30000000000000004,"s":"a\\b","i":"02:00:00"}]`
+		want := `[{"z":"2026-03-01T09:00:00Z","d":"2026-03-01","b":"AP8=","f":0.30000000000000004,"s":"a\\b","i":"PT2H"}]`
 		if got := asJSON(a); got != want {
 			t.Errorf("%q: got %s, want %s", more, got, want)
 		}

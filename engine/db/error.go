@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/ncruces/go-sqlite3"
@@ -18,16 +20,36 @@ type Error struct {
 	// constraint errors are mapped to 23505, 23503, 23502, 23514, a write in
 	// a query to 25006.
 	SQLState string
-	// Unavailable: the database cannot be reached or takes no connection now.
+	// Unavailable: the database cannot be reached or takes no work now.
 	Unavailable bool
+	// Busy: no connection was free in time, neither in the pool nor on the
+	// server, or an SQLite file stayed locked.
+	Busy bool
 	// Timeout: no answer in time. errors.Is(err, context.DeadlineExceeded)
 	// then tells whether the time was the caller's or the statement's own.
 	Timeout bool
 	Err     error // the driver's, for the log only
+
+	// transient: the database gave up the transaction for another one's sake.
+	transient bool
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
+
+// transient tells whether the same transaction may succeed when it runs again.
+func transient(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.transient
+}
+
+// busy is the error of a call that waited in vain.
+func busy(wait time.Duration, what string) error {
+	return &Error{Busy: true, Err: fmt.Errorf("no %s was free within %s", what, wait)}
+}
+
+// errWaiting says what a call did that ended before it had a connection.
+var errWaiting = errors.New("waiting for a connection")
 
 // worded is a driver's error in the words of the server alone, for an author.
 type worded struct {
@@ -57,6 +79,11 @@ func inServersWords(err error) error {
 	told.Err = &worded{words, e.Err}
 	return &told
 }
+
+const (
+	canceledState = "57014" // a statement was stopped: its time was up
+	fullState     = "53300" // the server has no connection left
+)
 
 // readOnlyState is what PostgreSQL says to a write in a read-only transaction.
 const readOnlyState = "25006"
@@ -96,7 +123,7 @@ func sqliteError(ctx context.Context, err error) error {
 	case sqlite3.READONLY:
 		e.SQLState = readOnlyState
 	case sqlite3.BUSY, sqlite3.LOCKED:
-		e.Timeout = true
+		e.Busy, e.transient = true, true
 	case sqlite3.CANTOPEN, sqlite3.IOERR, sqlite3.NOTADB, sqlite3.CORRUPT:
 		e.Unavailable = true
 	}
@@ -125,9 +152,11 @@ func postgresError(ctx context.Context, err error) error {
 		}
 		return &Error{
 			SQLState:    refused.Code,
-			Timeout:     refused.Code == "57014",
+			Timeout:     refused.Code == canceledState,
+			Busy:        refused.Code == fullState,
 			Unavailable: unavailable(refused.Code),
 			Err:         err,
+			transient:   refused.Code == "40001" || refused.Code == "40P01",
 		}
 	}
 	if ctx.Err() != nil {
@@ -135,6 +164,9 @@ func postgresError(ctx context.Context, err error) error {
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error
+	if errors.As(err, &connect) {
+		err = &worded{oneLine(connect), err}
+	}
 	return &Error{Err: err, Unavailable: errors.As(err, &connect) || errors.As(err, &network) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)}
 }
@@ -150,9 +182,20 @@ func withoutValue(words string) string {
 	return words[:from+1] + "…" + words[to:]
 }
 
+// oneLine gives an error of several lines as one, each line once: one server
+// is tried with and without TLS.
+func oneLine(err error) string {
+	var said []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); !slices.Contains(said, line) {
+			said = append(said, line)
+		}
+	}
+	return strings.Join(said, " ")
+}
+
 // unavailable tells whether a SQLSTATE says that the server takes no work
-// now: connection trouble, a refused login, shutting down or starting, too
-// many connections.
+// now: connection trouble, a refused login, shutting down or starting.
 func unavailable(code string) bool {
 	if len(code) != 5 {
 		return false
@@ -162,7 +205,7 @@ func unavailable(code string) bool {
 		return true
 	}
 	switch code {
-	case "57P01", "57P02", "57P03", "53300", "3D000":
+	case "57P01", "57P02", "57P03", "3D000":
 		return true
 	}
 	return false

@@ -8,19 +8,28 @@ import (
 // wild is an engine whose every call panics.
 type wild struct{}
 
-func (wild) query(context.Context, *Stmt, []any, Limit) (*Answer, error) { panic("boom") }
-func (wild) begin(_ context.Context, readOnly bool) (tx, error) {
+func (wild) query(context.Context, *Session, *Stmt, []any, Limit) (*Answer, error) { panic("boom") }
+func (wild) begin(_ context.Context, _ *Session, readOnly bool) (tx, error) {
 	if readOnly {
 		panic("boom")
 	}
-	return wild{}, nil
+	return wildTx{}, nil
 }
-func (wild) empty(context.Context) (bool, error)                  { panic("boom") }
-func (wild) script(context.Context, string) error                 { panic("boom") }
-func (wild) describe(context.Context, *Stmt) (int, string, error) { panic("boom") }
-func (wild) close()                                               {}
-func (wild) commit(context.Context) error                         { panic("boom") }
-func (wild) rollback()                                            { panic("boom") }
+func (wild) empty(context.Context) (bool, error)                             { panic("boom") }
+func (wild) script(context.Context, string) error                            { panic("boom") }
+func (wild) describe(context.Context, *Session, *Stmt) (*Description, error) { panic("boom") }
+func (wild) close()                                                          {}
+
+// wildTx is a transaction whose every call panics.
+type wildTx struct{}
+
+func (wildTx) query(context.Context, *Stmt, []any, Limit) (*Answer, error) { panic("boom") }
+func (wildTx) own(context.Context, *Stmt, []any) (*Answer, error)          { panic("boom") }
+func (wildTx) save(context.Context) error                                  { panic("boom") }
+func (wildTx) undo(context.Context) error                                  { panic("boom") }
+func (wildTx) release(context.Context) error                               { panic("boom") }
+func (wildTx) commit(context.Context) error                                { panic("boom") }
+func (wildTx) rollback()                                                   { panic("boom") }
 
 // A panic of a driver is an error of the call.
 func TestGuard(t *testing.T) {
@@ -30,11 +39,14 @@ func TestGuard(t *testing.T) {
 		"Query":    func() error { _, err := d.Query(ctx, &Stmt{}, nil, Limit{}); return err },
 		"Empty":    func() error { _, err := d.Empty(ctx); return err },
 		"Script":   func() error { return d.Script(ctx, "") },
-		"Describe": func() error { _, _, err := d.Describe(ctx, &Stmt{}); return err },
-		"begin":    func() error { return d.Tx(ctx, true, func(Querier) error { return nil }) },
-		"commit":   func() error { return d.Tx(ctx, false, func(Querier) error { return nil }) },
+		"Describe": func() error { _, err := d.Describe(ctx, &Stmt{}); return err },
+		"begin":    func() error { return d.Tx(ctx, TxOptions{ReadOnly: true}, func(*Tx) error { return nil }) },
+		"commit":   func() error { return d.Tx(ctx, TxOptions{}, func(*Tx) error { return nil }) },
+		"Try": func() error {
+			return d.Tx(ctx, TxOptions{}, func(t *Tx) error { return t.Try(ctx, func() error { return nil }) })
+		},
 		"in a transaction": func() error {
-			return d.Tx(ctx, false, func(q Querier) error { _, err := q.Query(ctx, &Stmt{}, nil, Limit{}); return err })
+			return d.Tx(ctx, TxOptions{}, func(q *Tx) error { _, err := q.Query(ctx, &Stmt{}, nil, Limit{}); return err })
 		},
 	}
 	for name, call := range calls {

@@ -22,15 +22,17 @@ type pgConn struct {
 	raw    *pgconn.PgConn
 	front  *pgproto3.Frontend
 	held   *pgxpool.Conn      // while it is out of the pool
+	slots  *slots             // of which it holds one then
+	types  *pgTypes           // of all connections
 	stmts  map[string]*pgStmt // by text: a statement outlives a reload
 	named  int                // names given so far
-	inTx   bool               // a transaction is open, or will be
-	writes bool               // what it runs now may write
 	reused bool               // it has run statements before it was last taken out of the pool
+	state  byte               // of the transaction, as the server last said
+	writes bool               // what it runs now may write
 	// broken: the conversation with the server is lost.
 	broken bool
-	// changed: a statement changed one of sessionParams for the session, or
-	// left a transaction open. Nobody else may have the connection after it.
+	// changed: a statement changed one of sessionParams for the session.
+	// Nobody else may have the connection after it.
 	changed bool
 
 	// What one run needs, kept to be used again.
@@ -44,34 +46,59 @@ type pgStmt struct {
 	name   string
 	reads  bool     // it may run where nothing may be written
 	params []uint32 // OIDs
+	fields []pgField
 	names  []string
-	cells  []pgCell
+	cells  []*pgType
 	size   size
+}
+
+// pgField is a column as the server describes it.
+type pgField struct {
+	name  string
+	oid   uint32
+	table uint32 // 0: an expression
+	attr  uint16 // number of the column in its table
+}
+
+// idleState is that of a connection outside of transactions.
+const idleState = 'I'
+
+// flight is what goes out beside a statement, in the same round trip.
+type flight struct {
+	begin  string   // how the transaction begins, "" if it has, or there is none
+	who    *Session // what is set before the statement; nil: nothing
+	commit bool     // the transaction ends behind it
+	inTx   bool     // the transaction goes on: its rest is worth reading
 }
 
 const attachment = "fusion-serve"
 
 // attach puts our state on a new connection.
-func attach(raw *pgconn.PgConn) {
-	raw.CustomData()[attachment] = &pgConn{raw: raw, front: raw.Frontend(), stmts: make(map[string]*pgStmt)}
+func attach(raw *pgconn.PgConn, types *pgTypes) {
+	raw.CustomData()[attachment] = &pgConn{
+		raw: raw, front: raw.Frontend(), types: types, stmts: make(map[string]*pgStmt), state: idleState,
+	}
 }
 
 func attached(raw *pgconn.PgConn) *pgConn { return raw.CustomData()[attachment].(*pgConn) }
 
-// release gives the connection back. A broken or changed one leaves the pool;
-// the server is told to stop what it may still be doing.
+// release gives the connection back. A broken one, or one that is still in a
+// transaction, leaves the pool: the server is told to stop what it may be
+// doing, and its place is not given to another before that.
 func (c *pgConn) release() {
-	held := c.held
-	c.held, c.inTx, c.writes = nil, false, false
-	if !c.broken && !c.changed {
+	held, slots := c.held, c.slots
+	c.held, c.writes = nil, false
+	if !c.broken && !c.changed && c.state == idleState {
 		held.Release()
+		slots.free()
 		return
 	}
-	held.Hijack()
 	raw := c.raw
 	go func() {
 		var err error
 		defer guard(&err)
+		defer slots.free()
+		defer held.Release()
 		ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
 		defer cancel()
 		_ = raw.CancelRequest(ctx) // the server may be gone
@@ -101,7 +128,11 @@ func (c *pgConn) compile(ctx context.Context, name string, s *Stmt) (*pgStmt, er
 	if len(st.params) != s.Args {
 		return nil, fmt.Errorf("the statement has %d parameters, %d of them are ours: write parameters as @name", len(st.params), s.Args)
 	}
-	return st, uniqueColumns(st.names)
+	if err := uniqueColumns(st.names); err != nil {
+		return nil, err
+	}
+	st.cells, err = c.cells(ctx, st.fields)
+	return st, err
 }
 
 func (c *pgConn) parse(ctx context.Context, st *pgStmt, sql string) (alive bool, err error) {
@@ -116,13 +147,18 @@ func (c *pgConn) parse(ctx context.Context, st *pgStmt, sql string) (alive bool,
 	return r.read()
 }
 
-// describe plans how the columns are read.
+// describe takes in what the server says of the columns.
 func (st *pgStmt) describe(fields []pgproto3.FieldDescription) {
 	for _, f := range fields {
 		st.names = append(st.names, string(f.Name))
-		st.cells = append(st.cells, pgCells[f.DataTypeOID])
+		st.fields = append(st.fields, pgField{
+			name: string(f.Name), oid: f.DataTypeOID, table: f.TableOID, attr: f.TableAttributeNumber,
+		})
 	}
 }
+
+// knows tells whether a statement is prepared here.
+func (c *pgConn) knows(s *Stmt) bool { return s == nil || c.stmts[s.SQL] != nil }
 
 // prepared gives the statement of this connection.
 func (c *pgConn) prepared(ctx context.Context, s *Stmt) (*pgStmt, error) {
@@ -130,7 +166,7 @@ func (c *pgConn) prepared(ctx context.Context, s *Stmt) (*pgStmt, error) {
 		return st, nil
 	}
 	if len(c.stmts) >= maxStmts {
-		if err := c.end(ctx, "DEALLOCATE ALL"); err != nil {
+		if err := c.end(ctx, "DEALLOCATE ALL", "DEALLOCATE ALL"); err != nil {
 			return nil, err
 		}
 		clear(c.stmts)
@@ -145,8 +181,14 @@ func (c *pgConn) prepared(ctx context.Context, s *Stmt) (*pgStmt, error) {
 }
 
 // stale forgets a statement that the server no longer runs as it was prepared
-// (a column of its table was added or changed, or a proxy dropped it).
+// (a column of its table was added or changed, or a proxy dropped it), or
+// whose types have changed.
 func (c *pgConn) stale(s *Stmt, err error) bool {
+	if errors.Is(err, errStaleType) {
+		delete(c.stmts, s.SQL)
+		c.types.forget()
+		return true
+	}
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {
 		return false
@@ -159,8 +201,8 @@ func (c *pgConn) stale(s *Stmt, err error) bool {
 	return true
 }
 
-// run runs a statement. begin goes before it, "" for none.
-func (c *pgConn) run(ctx context.Context, begin string, s *Stmt, args []any, l Limit) (*Answer, error) {
+// run runs a statement.
+func (c *pgConn) run(ctx context.Context, f flight, s *Stmt, args []any, l Limit) (*Answer, error) {
 	st, err := c.prepared(ctx, s)
 	if err != nil {
 		return nil, err
@@ -168,11 +210,14 @@ func (c *pgConn) run(ctx context.Context, begin string, s *Stmt, args []any, l L
 	if !c.writes && !st.reads {
 		return nil, &Error{SQLState: readOnlyState, Err: errWrites}
 	}
+	if err := c.preparedSession(ctx, f.who); err != nil {
+		return nil, err
+	}
 	if err := c.encode(st, args); err != nil {
 		return nil, err
 	}
 	done := c.careful()
-	a, alive, err := c.converse(ctx, begin, st, l)
+	a, alive, err := c.converse(ctx, f, st, l)
 	if alive {
 		done()
 	}
@@ -209,17 +254,11 @@ func (c *pgConn) encode(st *pgStmt, args []any) error {
 	return nil
 }
 
-// converse sends BEGIN and the statement in one flight and reads the answer.
-// alive: server and connection agree where they are.
-func (c *pgConn) converse(ctx context.Context, begin string, st *pgStmt, l Limit) (a *Answer, alive bool, err error) {
+// converse sends what is ahead and the statement in one flight and reads the
+// answer. alive: server and connection agree where they are.
+func (c *pgConn) converse(ctx context.Context, f flight, st *pgStmt, l Limit) (a *Answer, alive bool, err error) {
 	defer c.deadline(ctx)(&alive)
-	skip := 0
-	if begin != "" {
-		skip = 1
-		c.front.SendParse(&pgproto3.Parse{Query: begin})
-		c.front.SendBind(&pgproto3.Bind{})
-		c.front.SendExecute(&pgproto3.Execute{})
-	}
+	skip := c.ahead(f)
 	c.front.SendBind(&pgproto3.Bind{PreparedStatement: st.name, Parameters: c.params})
 	// One more tells whether there are more. A statement of which one row is
 	// wanted hardly ever has more, and a count would keep the server from
@@ -229,11 +268,14 @@ func (c *pgConn) converse(ctx context.Context, begin string, st *pgStmt, l Limit
 		rows = uint32(l.Rows) + 1
 	}
 	c.front.SendExecute(&pgproto3.Execute{MaxRows: rows})
+	if f.commit {
+		c.verb("COMMIT")
+	}
 	c.front.SendSync(&pgproto3.Sync{})
 	if err := c.front.Flush(); err != nil {
 		return nil, false, err
 	}
-	r := reader{conn: c, st: st, limit: l, skip: skip, answer: &Answer{}}
+	r := reader{conn: c, st: st, limit: l, skip: skip, whole: f.inTx, answer: &Answer{}}
 	if len(st.names) > 0 {
 		r.answer.Rows = value.NewRows(st.names)
 		st.size.room(r.answer.Rows)
@@ -244,6 +286,60 @@ func (c *pgConn) converse(ctx context.Context, begin string, st *pgStmt, l Limit
 		return nil, alive, err
 	}
 	return r.answer, alive, nil
+}
+
+// ahead puts what goes before a statement into the flight and tells how many
+// commands that is.
+func (c *pgConn) ahead(f flight) (commands int) {
+	if f.begin != "" {
+		c.verb(f.begin)
+		commands++
+	}
+	if s := f.who.stmt(); s != nil {
+		c.front.SendBind(&pgproto3.Bind{PreparedStatement: c.stmts[s.SQL].name, Parameters: f.who.params()})
+		c.front.SendExecute(&pgproto3.Execute{})
+		commands++
+	}
+	return commands
+}
+
+func (c *pgConn) verb(sql string) {
+	c.front.SendParse(&pgproto3.Parse{Query: sql})
+	c.front.SendBind(&pgproto3.Bind{})
+	c.front.SendExecute(&pgproto3.Execute{})
+}
+
+// preparedSession prepares what sets a session.
+func (c *pgConn) preparedSession(ctx context.Context, who *Session) error {
+	s := who.stmt()
+	if s == nil {
+		return nil
+	}
+	_, err := c.prepared(ctx, s)
+	return err
+}
+
+// open begins a transaction, or sets a session in it, without a statement.
+func (c *pgConn) open(ctx context.Context, f flight) error {
+	if err := c.preparedSession(ctx, f.who); err != nil {
+		return err
+	}
+	done := c.careful()
+	alive, err := c.lead(ctx, f)
+	if alive {
+		done()
+	}
+	return postgresError(ctx, err)
+}
+
+func (c *pgConn) lead(ctx context.Context, f flight) (alive bool, err error) {
+	defer c.deadline(ctx)(&alive)
+	r := reader{conn: c, skip: c.ahead(f), answer: &Answer{}}
+	c.front.SendSync(&pgproto3.Sync{})
+	if err := c.front.Flush(); err != nil {
+		return false, err
+	}
+	return r.read()
 }
 
 // deadline lets the end of ctx break off reading and writing. The result ends
@@ -268,18 +364,18 @@ func (c *pgConn) deadline(ctx context.Context) func(alive *bool) {
 	}
 }
 
-// end sends COMMIT, ROLLBACK or another verb that is answered by itself.
-func (c *pgConn) end(ctx context.Context, verb string) error {
+// end sends COMMIT, ROLLBACK or another verb that is answered by a tag alone.
+func (c *pgConn) end(ctx context.Context, sql, tag string) error {
 	done := c.careful()
-	alive, tag, err := c.simple(ctx, verb)
+	alive, got, err := c.simple(ctx, sql)
 	if alive {
 		done()
 	}
 	switch {
 	case err != nil:
 		return postgresError(ctx, err)
-	case tag != verb:
-		return &Error{SQLState: "25P02", Err: fmt.Errorf("%s was answered by %s", verb, tag)}
+	case got != tag:
+		return &Error{SQLState: "25P02", Err: fmt.Errorf("%s was answered by %s", sql, got)}
 	}
 	return nil
 }

@@ -15,7 +15,9 @@ type reader struct {
 	conn   *pgConn
 	st     *pgStmt
 	limit  Limit
-	skip   int // commands before the one whose answer counts
+	skip   int  // commands before the one whose answer counts
+	whole  bool // the connection is needed on: all rows are read, wanted or not
+	done   bool // the command whose answer counts has ended
 	answer *Answer
 	tag    string
 	rows   int
@@ -41,7 +43,12 @@ func (r *reader) read() (alive bool, err error) {
 		}
 		switch m := m.(type) {
 		case *pgproto3.DataRow:
+			if r.skip > 0 || r.failed != nil {
+				continue
+			}
 			switch err := r.row(m.Values); {
+			case errors.Is(err, errStaleType):
+				r.failed = err
 			case errors.Is(err, errAbandoned):
 				return false, nil // the answer is good as far as it goes
 			case err != nil:
@@ -54,7 +61,7 @@ func (r *reader) read() (alive bool, err error) {
 		case *pgproto3.CommandComplete:
 			r.complete(string(m.CommandTag))
 		case *pgproto3.PortalSuspended:
-			// Limit.Rows + 1 rows came: row has cut the last one.
+			r.done = true // Limit.Rows + 1 rows came: row has cut the last one
 		case *pgproto3.ErrorResponse:
 			refused := pgconn.ErrorResponseToPgError(m)
 			if r.failed == nil {
@@ -68,9 +75,7 @@ func (r *reader) read() (alive bool, err error) {
 				r.conn.changed = true
 			}
 		case *pgproto3.ReadyForQuery:
-			if m.TxStatus != 'I' && !r.conn.inTx {
-				r.conn.changed = true
-			}
+			r.conn.state = m.TxStatus
 			return true, r.failed
 		}
 	}
@@ -90,7 +95,9 @@ func (r *reader) row(cells [][]byte) error {
 		return fmt.Errorf("a row has %d columns, the statement %d", len(cells), len(r.st.cells))
 	}
 	for i, b := range cells {
-		r.st.cells[i].read(a.Rows, b)
+		if err := r.st.cells[i].read(a.Rows, b); err != nil {
+			return err
+		}
 	}
 	if r.rows++; r.limit.Bytes > 0 && r.rows > 1 && int64(a.Rows.Size()) > r.limit.Bytes {
 		a.Rows.Cut(r.rows - 1)
@@ -101,7 +108,7 @@ func (r *reader) row(cells [][]byte) error {
 
 // drop counts what is thrown away.
 func (r *reader) drop(cells [][]byte) error {
-	if r.conn.inTx {
+	if r.whole {
 		return nil
 	}
 	for _, b := range cells {
@@ -114,11 +121,14 @@ func (r *reader) drop(cells [][]byte) error {
 }
 
 func (r *reader) complete(tag string) {
-	if r.skip > 0 {
+	switch {
+	case r.skip > 0:
 		r.skip--
 		return
+	case r.done: // COMMIT
+		return
 	}
-	r.tag = tag
+	r.tag, r.done = tag, true
 	if t := pgconn.NewCommandTag(tag); !t.Select() {
 		r.answer.Affected = t.RowsAffected()
 	}

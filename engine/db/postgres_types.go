@@ -1,206 +1,284 @@
 package db
 
 import (
-	"encoding/base64"
-	"encoding/hex"
-	"fmt"
-	"strconv"
+	"context"
+	"errors"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 )
 
-// pgCell says how the text form of a type becomes a cell. What is not in
-// pgCells (text, uuid, date, time, enums, and types that are not declared yet)
-// is the text itself.
-type pgCell uint8
+// pgForm says how the text of a type becomes a value.
+type pgForm uint8
 
 const (
-	cellText pgCell = iota
-	cellBool
-	cellInt
-	cellNumeric
-	cellFloat
-	cellTimestamp
-	cellTimestamptz
-	cellBytea
-	cellJSON
+	formText pgForm = iota // the text itself
+	formBool
+	formInt
+	formNumeric
+	formFloat
+	formTimestamp
+	formTimeTZ
+	formBytea
+	formJSON
+	formVoid
+	formArray
+	formComposite
+	formRecord
+	formRange
+	formMultirange
 )
 
-var pgCells = map[uint32]pgCell{
-	pgtype.BoolOID:        cellBool,
-	pgtype.Int2OID:        cellInt,
-	pgtype.Int4OID:        cellInt,
-	pgtype.Int8OID:        cellInt,
-	pgtype.NumericOID:     cellNumeric,
-	pgtype.Float4OID:      cellFloat,
-	pgtype.Float8OID:      cellFloat,
-	pgtype.TimestampOID:   cellTimestamp,
-	pgtype.TimestamptzOID: cellTimestamptz,
-	pgtype.ByteaOID:       cellBytea,
-	pgtype.JSONOID:        cellJSON,
-	pgtype.JSONBOID:       cellJSON,
+// pgType is a type of a PostgreSQL server.
+type pgType struct {
+	name string
+	form pgForm
+	kind TypeKind
+	// elem is the type of an array's elements, a range's bounds, a
+	// multirange's ranges.
+	elem   *pgType
+	delim  byte // between the elements of an array
+	fields []string
+	types  []*pgType // of fields
 }
 
-// read appends a cell; nil is NULL.
-func (c pgCell) read(rows *value.Rows, b []byte) {
-	if b == nil {
-		rows.Add(value.Null, nil)
-		return
+// pgBuiltin are the types whose numbers never change and that are read
+// without asking the server for them.
+var pgBuiltin = map[uint32]*pgType{
+	pgtype.BoolOID:        {name: "boolean", form: formBool, kind: BoolType},
+	pgtype.Int2OID:        {name: "smallint", form: formInt, kind: IntType},
+	pgtype.Int4OID:        {name: "integer", form: formInt, kind: IntType},
+	pgtype.Int8OID:        {name: "bigint", form: formInt, kind: IntType},
+	pgtype.OIDOID:         {name: "oid", form: formInt, kind: IntType},
+	pgtype.NumericOID:     {name: "numeric", form: formNumeric, kind: ExactType},
+	pgtype.Float4OID:      {name: "real", form: formFloat, kind: FloatType},
+	pgtype.Float8OID:      {name: "double precision", form: formFloat, kind: FloatType},
+	pgtype.TextOID:        {name: "text", kind: TextType},
+	pgtype.VarcharOID:     {name: "character varying", kind: TextType},
+	pgtype.BPCharOID:      {name: "character", kind: TextType},
+	pgtype.NameOID:        {name: "name", kind: TextType},
+	pgtype.UnknownOID:     {name: "unknown", kind: TextType},
+	pgtype.UUIDOID:        {name: "uuid", kind: FormType},
+	pgtype.DateOID:        {name: "date", kind: FormType},
+	pgtype.TimeOID:        {name: "time without time zone", kind: FormType},
+	pgtype.TimetzOID:      {name: "time with time zone", form: formTimeTZ, kind: FormType},
+	pgtype.IntervalOID:    {name: "interval", kind: FormType},
+	pgtype.TimestampOID:   {name: "timestamp without time zone", form: formTimestamp, kind: FormType},
+	pgtype.TimestamptzOID: {name: "timestamp with time zone", form: formTimestamp, kind: FormType},
+	pgtype.ByteaOID:       {name: "bytea", form: formBytea, kind: TextType},
+	pgtype.JSONOID:        {name: "json", form: formJSON, kind: JSONType},
+	pgtype.JSONBOID:       {name: "jsonb", form: formJSON, kind: JSONType},
+	pgtype.RecordOID:      {name: "record", form: formRecord, kind: ListType},
+	voidOID:               {name: "void", form: formVoid},
+}
+
+const voidOID = 2278
+
+// pgMultiranges are the multiranges that every server has: a list argument is
+// written in their way.
+var pgMultiranges = map[uint32]bool{
+	pgtype.Int4multirangeOID: true, pgtype.Int8multirangeOID: true, pgtype.NummultirangeOID: true,
+	pgtype.DatemultirangeOID: true, pgtype.TsmultirangeOID: true, pgtype.TstzmultirangeOID: true,
+}
+
+// errStaleType is a composite value whose type was changed after it was asked
+// for.
+var errStaleType = errors.New("a type of the answer has changed: try again")
+
+// pgTypes are the types of a database that are not built in, as far as they
+// were met.
+type pgTypes struct {
+	mu    sync.RWMutex
+	known map[uint32]*pgType
+}
+
+func (t *pgTypes) get(oid uint32) *pgType {
+	if b := pgBuiltin[oid]; b != nil {
+		return b
 	}
-	switch c {
-	case cellBool:
-		rows.AddFunc(value.Bool, func(dst []byte) []byte { return strconv.AppendBool(dst, b[0] == 't') })
-	case cellInt:
-		rows.Add(value.Int, b)
-	case cellNumeric:
-		readDecimal(rows, value.Exact, b)
-	case cellFloat:
-		readDecimal(rows, value.Float, b)
-	case cellTimestamp, cellTimestamptz:
-		rows.AddFunc(value.Text, func(dst []byte) []byte { return appendTimestamp(dst, b) })
-	case cellBytea:
-		rows.AddFunc(value.Text, func(dst []byte) []byte { return appendBytea(dst, b) })
-	case cellJSON:
-		rows.Add(value.JSON, b)
-	default:
-		rows.Add(value.Text, b)
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.known[oid]
+}
+
+// forget drops all types: they are asked for again.
+func (t *pgTypes) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known = nil
+}
+
+func (t *pgTypes) add(loaded map[uint32]*pgType) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known == nil {
+		t.known = make(map[uint32]*pgType)
+	}
+	for oid, x := range loaded {
+		t.known[oid] = x
 	}
 }
 
-// readDecimal reads numeric and floats; NaN and the infinities, which JSON
-// cannot say, are null.
-func readDecimal(rows *value.Rows, k value.Kind, b []byte) {
-	if last := b[len(b)-1]; !isDigit(last) { // NaN, Infinity, -Infinity
-		rows.Add(value.Null, nil)
-		return
+// cells gives the types of columns.
+func (c *pgConn) cells(ctx context.Context, fields []pgField) ([]*pgType, error) {
+	oids := make([]uint32, len(fields))
+	for i, f := range fields {
+		oids[i] = f.oid
 	}
-	if k == value.Exact {
-		rows.Add(k, b)
-		return
+	return c.typesOf(ctx, oids)
+}
+
+// typesOf gives types by their numbers, asking the server for those that are
+// new.
+func (c *pgConn) typesOf(ctx context.Context, oids []uint32) ([]*pgType, error) {
+	found := make([]*pgType, len(oids))
+	var missing []any
+	for i, oid := range oids {
+		if found[i] = c.types.get(oid); found[i] == nil {
+			missing = append(missing, int64(oid))
+		}
 	}
-	f, err := strconv.ParseFloat(string(b), 64)
+	if missing == nil {
+		return found, nil
+	}
+	loaded, err := c.loadTypes(ctx, missing)
 	if err != nil {
-		rows.Add(value.Exact, b)
-		return
+		return nil, err
 	}
-	rows.AddFunc(k, func(dst []byte) []byte { return value.AppendFloat(dst, f) })
-}
-
-// appendTimestamp turns `2026-03-01 09:00:00.5+00` into
-// `2026-03-01T09:00:00.5Z`, without +00 there is no Z. What has no such form
-// (infinity, years before Christ) stays as it is.
-func appendTimestamp(dst, b []byte) []byte {
-	const date = len("2026-03-01")
-	if len(b) <= date || b[len(b)-1] == 'C' {
-		return append(dst, b...)
-	}
-	space := date
-	for space < len(b) && b[space] != ' ' { // a year of five digits
-		space++
-	}
-	if space == len(b) {
-		return append(dst, b...)
-	}
-	dst = append(dst, b[:space]...)
-	dst = append(dst, 'T')
-	rest := b[space+1:]
-	if n := len(rest) - len("+00"); n > 0 && string(rest[n:]) == "+00" {
-		dst = append(dst, rest[:n]...)
-		return append(dst, 'Z')
-	}
-	return append(dst, rest...)
-}
-
-// appendBytea turns \x… into base64.
-func appendBytea(dst, b []byte) []byte {
-	raw := make([]byte, hex.DecodedLen(max(0, len(b)-2)))
-	if len(b) < 2 || b[0] != '\\' || b[1] != 'x' {
-		return append(dst, b...)
-	}
-	if _, err := hex.Decode(raw, b[2:]); err != nil {
-		return append(dst, b...)
-	}
-	return base64.StdEncoding.AppendEncode(dst, raw)
-}
-
-// documents are the types for which a list is one value: JSON, or text that
-// holds it. For every other type a list is an array.
-var documents = map[uint32]bool{
-	pgtype.JSONOID: true, pgtype.JSONBOID: true, pgtype.TextOID: true, pgtype.VarcharOID: true, pgtype.BPCharOID: true,
-}
-
-// appendArg appends an argument in the text form of its parameter's type. The
-// server refuses what does not fit.
-func appendArg(dst []byte, oid uint32, v any) ([]byte, error) {
-	switch v := v.(type) {
-	case bool:
-		return strconv.AppendBool(dst, v), nil
-	case int64:
-		return strconv.AppendInt(dst, v, 10), nil
-	case int:
-		return strconv.AppendInt(dst, int64(v), 10), nil
-	case float64:
-		return value.AppendFloat(dst, v), nil
-	case value.Number:
-		return append(dst, v...), nil
-	case string:
-		if oid == pgtype.ByteaOID { // the text's bytes, not an escape form
-			dst = append(dst, '\\', 'x')
-			return hex.AppendEncode(dst, []byte(v)), nil
+	for i, oid := range oids {
+		if found[i] == nil {
+			found[i] = loaded[oid]
 		}
-		return append(dst, v...), nil
-	case []any:
-		if documents[oid] {
-			return value.AppendJSON(dst, v), nil
-		}
-		return appendArray(dst, v)
-	case *value.Rows:
-		return appendArg(dst, oid, v.List())
-	case *value.Object:
-		return value.AppendJSON(dst, v), nil
-	}
-	return dst, fmt.Errorf("a %T cannot be an argument", v)
-}
-
-// appendArray appends an array literal: {1,NULL,"a\"b",{2,3}}.
-func appendArray(dst []byte, list []any) ([]byte, error) {
-	dst = append(dst, '{')
-	for i, v := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		switch v := v.(type) {
-		case nil:
-			dst = append(dst, "NULL"...)
-		case []any:
-			var err error
-			if dst, err = appendArray(dst, v); err != nil {
-				return dst, err
-			}
-		case string:
-			dst = appendElement(dst, []byte(v))
-		case bool, int64, int, float64, value.Number, *value.Object:
-			text, err := appendArg(nil, 0, v)
-			if err != nil {
-				return dst, err
-			}
-			dst = appendElement(dst, text)
-		default:
-			return dst, fmt.Errorf("a %T cannot be an element of a list argument", v)
+		if found[i] == nil { // dropped in between
+			found[i] = pgBuiltin[pgtype.TextOID]
 		}
 	}
-	return append(dst, '}'), nil
+	return found, nil
 }
 
-func appendElement(dst, text []byte) []byte {
-	dst = append(dst, '"')
-	for _, c := range text {
-		if c == '"' || c == '\\' {
-			dst = append(dst, '\\')
-		}
-		dst = append(dst, c)
+// typeQuery gives types and all that they are made of. Multiranges came with
+// PostgreSQL 14.
+var typeQuery = &Stmt{Args: 1, SQL: `
+WITH RECURSIVE need(oid) AS (
+	SELECT unnest($1::oid[])
+	UNION
+	SELECT part.oid FROM need JOIN pg_catalog.pg_type t ON t.oid = need.oid CROSS JOIN LATERAL (
+		SELECT t.typelem WHERE t.typinput = 'pg_catalog.array_in'::regproc
+		UNION ALL SELECT t.typbasetype WHERE t.typbasetype <> 0
+		UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a
+			WHERE t.typrelid <> 0 AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+		UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE r.rngtypid = t.oid
+		UNION ALL SELECT r.rngtypid FROM pg_catalog.pg_range r WHERE to_jsonb(r)->>'rngmultitypid' = t.oid::text
+	) part(oid)
+)
+SELECT t.oid::int8 AS oid, pg_catalog.format_type(t.oid, NULL) AS name, t.typtype::text AS typtype, t.typcategory::text AS category,
+	CASE WHEN t.typinput = 'pg_catalog.array_in'::regproc THEN t.typelem ELSE 0 END::int8 AS elem, t.typdelim::text AS delim,
+	t.typbasetype::int8 AS base,
+	coalesce((SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE r.rngtypid = t.oid), 0)::int8 AS bound,
+	coalesce((SELECT r.rngtypid FROM pg_catalog.pg_range r WHERE to_jsonb(r)->>'rngmultitypid' = t.oid::text), 0)::int8 AS range,
+	(SELECT json_agg(json_build_array(a.attname, a.atttypid::int8) ORDER BY a.attnum) FROM pg_catalog.pg_attribute a
+		WHERE t.typrelid <> 0 AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped) AS fields
+FROM need JOIN pg_catalog.pg_type t ON t.oid = need.oid`}
+
+func (c *pgConn) loadTypes(ctx context.Context, oids []any) (map[uint32]*pgType, error) {
+	st, err := c.compile(ctx, "", typeQuery)
+	if err != nil {
+		return nil, err
 	}
-	return append(dst, '"')
+	if err := c.encode(st, []any{oids}); err != nil {
+		return nil, err
+	}
+	done := c.careful()
+	a, alive, err := c.converse(ctx, flight{inTx: true}, st, Limit{})
+	if alive {
+		done()
+	}
+	if err != nil {
+		return nil, postgresError(ctx, err)
+	}
+	loaded := buildTypes(a.Rows)
+	c.types.add(loaded)
+	return loaded, nil
+}
+
+// buildTypes makes types of the rows of typeQuery.
+func buildTypes(rows *value.Rows) map[uint32]*pgType {
+	loaded := make(map[uint32]*pgType, rows.Len())
+	list := make([]*value.Object, rows.Len())
+	for i := range list {
+		list[i] = rows.Object(i)
+		loaded[oidOf(list[i], "oid")] = &pgType{}
+	}
+	at := func(oid uint32) *pgType {
+		if b := pgBuiltin[oid]; b != nil {
+			return b
+		}
+		if t := loaded[oid]; t != nil {
+			return t
+		}
+		return pgBuiltin[pgtype.TextOID]
+	}
+	var domains []*value.Object
+	for _, row := range list {
+		loaded[oidOf(row, "oid")].fill(row, at)
+		if oidOf(row, "base") != 0 {
+			domains = append(domains, row)
+		}
+	}
+	for range domains { // a domain over a domain over …
+		for _, row := range domains {
+			t := loaded[oidOf(row, "oid")]
+			name := t.name
+			*t = *at(oidOf(row, "base"))
+			t.name = name
+		}
+	}
+	return loaded
+}
+
+// fill sets a type from a row of typeQuery.
+func (t *pgType) fill(row *value.Object, at func(oid uint32) *pgType) {
+	text := func(name string) string { v, _ := row.Get(name); s, _ := v.(string); return s }
+	t.name, t.kind = text("name"), FormType
+	elem, bound, ranges := oidOf(row, "elem"), oidOf(row, "bound"), oidOf(row, "range")
+	fields, _ := row.Get("fields")
+	switch {
+	case elem != 0:
+		t.form, t.kind, t.elem, t.delim = formArray, ListType, at(elem), text("delim")[0]
+	case bound != 0:
+		t.form, t.elem = formRange, at(bound)
+	case ranges != 0:
+		t.form, t.kind, t.elem = formMultirange, ListType, at(ranges)
+	case fields != nil:
+		t.form, t.kind = formComposite, ObjectType
+		list, _ := fields.([]any)
+		for _, f := range list {
+			pair := f.([]any)
+			t.fields = append(t.fields, pair[0].(string))
+			t.types = append(t.types, at(uint32(pair[1].(int64))))
+		}
+	case text("category") == "S":
+		t.kind = TextType
+	}
+	if b := pgBuiltin[oidOf(row, "oid")]; b != nil {
+		*t = *b
+	}
+}
+
+func oidOf(row *value.Object, name string) uint32 {
+	v, _ := row.Get(name)
+	n, _ := v.(int64)
+	return uint32(n)
+}
+
+// described gives the type as others see it.
+func (t *pgType) described() Type {
+	d := Type{Name: t.name, Kind: t.kind}
+	if t.elem != nil && t.kind == ListType {
+		elem := t.elem.described()
+		d.Elem = &elem
+	}
+	return d
 }

@@ -21,21 +21,22 @@ type sqliteEngine struct {
 	flags  sqlite3.OpenFlag
 	memory string // name of the memory database, "" for a file
 
-	slots chan struct{} // one token a reader that is out
+	pool  Pool
+	limit limit
+	slots *slots // one for each reader that is out
 	mu    sync.Mutex
-	idle  []*sqliteConn
+	idle  []*sqliteConn // used last at the end
 	shut  bool
+	reap  *time.Timer // closes readers that are idle for too long; nil: none is set
 	// writer holds the writer while nobody has it: nil after it broke.
 	writer chan *sqliteConn
 }
 
-// busyTimeout is how long SQLite waits for another process's lock; a call's
-// context ends the wait earlier.
-const busyTimeout = 5 * time.Second
-
-func openSQLite(ctx context.Context, c Config) (*sqliteEngine, error) {
+func openSQLite(ctx context.Context, c Config, l limit) (*sqliteEngine, error) {
 	e := &sqliteEngine{
-		slots:  make(chan struct{}, c.Pool),
+		pool:   c.Pool,
+		limit:  l,
+		slots:  newSlots(c.Pool),
 		writer: make(chan *sqliteConn, 1),
 		flags:  sqlite3.OPEN_READWRITE | sqlite3.OPEN_CREATE,
 	}
@@ -63,6 +64,14 @@ func openSQLite(ctx context.Context, c Config) (*sqliteEngine, error) {
 		return nil, fmt.Errorf("opening %s: %w", path, sqliteError(ctx, err))
 	}
 	e.writer <- w
+	for range c.Pool.Min {
+		r, err := e.connect(ctx, true)
+		if err != nil {
+			e.close()
+			return nil, fmt.Errorf("opening %s: %w", path, sqliteError(ctx, err))
+		}
+		e.idle = append(e.idle, r)
+	}
 	return e, nil
 }
 
@@ -74,8 +83,10 @@ func (e *sqliteEngine) connect(ctx context.Context, reader bool) (*sqliteConn, e
 	}
 	raw.SetInterrupt(ctx)
 	defer raw.SetInterrupt(context.Background())
-	c := &sqliteConn{raw: raw, stmts: make(map[string]*sqliteStmt)}
-	if err := c.setUp(e.memory == "", reader); err != nil {
+	c := &sqliteConn{raw: raw, stmts: make(map[string]*sqliteStmt), made: time.Now()}
+	// Another process may hold the file's lock; a call's context ends the wait
+	// earlier.
+	if err := errors.Join(raw.BusyTimeout(e.pool.Acquire), c.setUp(e.memory == "", reader)); err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
 	return c, nil
@@ -87,9 +98,6 @@ func (c *sqliteConn) setUp(file, reader bool) error {
 		if _, err := c.raw.Config(o, false); err != nil {
 			return err
 		}
-	}
-	if err := c.raw.BusyTimeout(busyTimeout); err != nil {
-		return err
 	}
 	if file && !reader {
 		// A file that we may not write still serves queries.
@@ -130,103 +138,23 @@ func (c *sqliteConn) authorize(action sqlite3.AuthorizerActionCode, name3, name4
 	return sqlite3.AUTH_OK
 }
 
-// reader takes a reader out of the pool.
-func (e *sqliteEngine) reader(ctx context.Context) (*sqliteConn, error) {
-	select {
-	case e.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ended(ctx, errors.New("waiting for a connection"))
-	}
-	e.mu.Lock()
-	if n := len(e.idle); n > 0 {
-		c := e.idle[n-1]
-		e.idle = e.idle[:n-1]
-		e.mu.Unlock()
-		return c, nil
-	}
-	e.mu.Unlock()
-	c, err := e.connect(ctx, true)
-	if err != nil {
-		<-e.slots
-		return nil, sqliteError(ctx, err)
-	}
-	return c, nil
-}
-
-func (e *sqliteEngine) giveBack(c *sqliteConn) {
-	e.mu.Lock()
-	keep := !c.broken && !e.shut
-	if keep {
-		e.idle = append(e.idle, c)
-	}
-	e.mu.Unlock()
-	if !keep {
-		c.discard()
-	}
-	<-e.slots
-}
-
-// takeWriter waits for the writer, and opens a new one if the last one broke.
-func (e *sqliteEngine) takeWriter(ctx context.Context) (*sqliteConn, error) {
-	var c *sqliteConn
-	select {
-	case c = <-e.writer:
-	case <-ctx.Done():
-		return nil, ended(ctx, errors.New("waiting for the writer"))
-	}
-	if c != nil {
-		return c, nil
-	}
-	c, err := e.connect(ctx, false)
-	if err != nil {
-		e.writer <- nil
-		return nil, sqliteError(ctx, err)
-	}
-	return c, nil
-}
-
-func (e *sqliteEngine) giveWriterBack(c *sqliteConn) {
-	if c.broken {
-		c.discard()
-		c = nil
-	}
-	e.writer <- c
-}
-
-func (e *sqliteEngine) query(ctx context.Context, s *Stmt, args []any, l Limit) (*Answer, error) {
+func (e *sqliteEngine) query(ctx context.Context, _ *Session, s *Stmt, args []any, l Limit) (*Answer, error) {
 	c, err := e.reader(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer e.giveBack(c)
+	ctx, cancel := e.limit.within(ctx)
+	defer cancel()
 	return c.run(ctx, s, args, l, true)
 }
 
 func (e *sqliteEngine) empty(ctx context.Context) (bool, error) {
-	a, err := e.query(ctx, &Stmt{SQL: "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\')"}, nil, Limit{})
+	a, err := e.query(ctx, nil, &Stmt{SQL: "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\')"}, nil, Limit{})
 	if err != nil {
 		return false, err
 	}
 	return a.Rows.Value(0, 0) == int64(0), nil
-}
-
-func (e *sqliteEngine) describe(ctx context.Context, s *Stmt) (int, string, error) {
-	c, err := e.reader(ctx)
-	if err != nil {
-		return -1, "", err
-	}
-	defer e.giveBack(c)
-	defer c.interruptible(ctx)()
-	st, err := c.compile(s)
-	if err == nil {
-		return -1, "", st.raw.Close()
-	}
-	offset := -1
-	var refused *sqlite3.Error
-	if errors.As(err, &refused) && refused.SQL() != "" {
-		offset = len(s.SQL) - len(refused.SQL())
-	}
-	return offset, "", sqliteError(ctx, err)
 }
 
 // script runs the statements one after the other, so that an error has its line.
@@ -251,74 +179,13 @@ func (e *sqliteEngine) script(ctx context.Context, sql string) error {
 	return nil
 }
 
-func (e *sqliteEngine) begin(ctx context.Context, readOnly bool) (tx, error) {
-	t := &sqliteTx{engine: e, readOnly: readOnly}
-	var err error
-	begin := "BEGIN"
-	if readOnly {
-		t.conn, err = e.reader(ctx)
-	} else {
-		begin = "BEGIN IMMEDIATE"
-		t.conn, err = e.takeWriter(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := t.conn.exec(ctx, begin); err != nil {
-		t.release()
-		return nil, err
-	}
-	return t, nil
-}
-
-// sqliteTx is a transaction on a connection that it gives back at its end.
-type sqliteTx struct {
-	engine   *sqliteEngine
-	conn     *sqliteConn
-	readOnly bool
-}
-
-func (t *sqliteTx) query(ctx context.Context, s *Stmt, args []any, l Limit) (*Answer, error) {
-	return t.conn.run(ctx, s, args, l, t.readOnly)
-}
-
-func (t *sqliteTx) commit(ctx context.Context) error {
-	defer t.release()
-	err := t.conn.exec(ctx, "COMMIT")
-	if err != nil {
-		t.end()
-	}
-	return err
-}
-
-func (t *sqliteTx) rollback() {
-	defer t.release()
-	t.end()
-}
-
-// end rolls back what is still open. It runs on a context of its own: the
-// caller's may have ended.
-func (t *sqliteTx) end() {
-	if t.conn.broken || t.conn.raw.GetAutocommit() {
-		return
-	}
-	if err := t.conn.exec(context.Background(), "ROLLBACK"); err != nil {
-		t.conn.broken = true
-	}
-}
-
-func (t *sqliteTx) release() {
-	if t.readOnly {
-		t.engine.giveBack(t.conn)
-		return
-	}
-	t.engine.giveWriterBack(t.conn)
-}
-
 // close closes the connections; nobody has one any more.
 func (e *sqliteEngine) close() {
 	e.mu.Lock()
 	e.shut = true
+	if e.reap != nil {
+		e.reap.Stop()
+	}
 	idle := e.idle
 	e.idle = nil
 	e.mu.Unlock()

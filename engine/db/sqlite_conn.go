@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -18,6 +19,8 @@ type sqliteConn struct {
 	raw   *sqlite3.Conn
 	stmts map[string]*sqliteStmt // by text: a statement outlives a reload
 	own   bool                   // a statement of this package runs
+	made  time.Time
+	idle  time.Time // since when nobody uses it
 	// broken: its state is not known, it must not be used again.
 	broken bool
 }

@@ -14,17 +14,11 @@ var jsonFunctions = map[string]bool{
 // outermost SELECT or RETURNING and stops at a *, which stands for more than
 // one column.
 func jsonItems(sql string) []bool {
-	tokens, _ := Lex(SQLite, sql)
-	words := make([]string, 0, len(tokens))
-	for _, t := range tokens {
-		if t.Kind != Space {
-			words = append(words, strings.ToLower(sql[t.Start:t.End]))
-		}
-	}
+	words, _ := wordsOf(SQLite, sql)
 	var found []bool
 	items := splitItems(words)
 	for i := len(items) - 1; i >= 0; i-- {
-		item := items[i]
+		item := words[items[i].start:items[i].end]
 		if last := len(item) - 1; last < 0 || item[last] == "*" {
 			break
 		}
@@ -33,9 +27,26 @@ func jsonItems(sql string) []bool {
 	return found
 }
 
+// wordsOf gives the tokens of a statement that are no blanks, in lower case,
+// and where each begins.
+func wordsOf(d Dialect, sql string) (words []string, starts []int) {
+	tokens, _ := Lex(d, sql)
+	words = make([]string, 0, len(tokens))
+	for _, t := range tokens {
+		if t.Kind != Space {
+			words = append(words, strings.ToLower(sql[t.Start:t.End]))
+			starts = append(starts, t.Start)
+		}
+	}
+	return words, starts
+}
+
+// item is one of the result list: words[start:end].
+type item struct{ start, end int }
+
 // splitItems gives the result list: what stands between the first outermost
 // SELECT, or the last outermost RETURNING, and the end of its list.
-func splitItems(words []string) [][]string {
+func splitItems(words []string) []item {
 	start := -1
 	outermost(words, func(i int, w string) bool {
 		if w == "returning" || w == "select" && start < 0 {
@@ -46,21 +57,37 @@ func splitItems(words []string) [][]string {
 	if start < 0 {
 		return nil
 	}
-	list := words[start:]
-	var items [][]string
-	begin, end := 0, len(list)
-	outermost(list, func(i int, w string) bool {
+	var items []item
+	begin, end := start, len(words)
+	outermost(words[start:], func(i int, w string) bool {
 		switch w {
 		case ",":
-			items = append(items, list[begin:i])
-			begin = i + 1
+			items = append(items, item{begin, start + i})
+			begin = start + i + 1
 		case "from", "where", "group", "having", "window", "union", "intersect", "except", "order", "limit", ";", "returning":
-			end = i
+			end = start + i
 			return false
 		}
 		return true
 	})
-	return append(items, list[begin:end])
+	return append(items, item{begin, end})
+}
+
+// ColumnOffset gives the byte of a statement where the column of a name is
+// made: where it stands in the result list, or where the list begins. Without
+// a list it is 0.
+func ColumnOffset(d Dialect, sql, name string) int {
+	words, starts := wordsOf(d, sql)
+	items := splitItems(words)
+	if len(items) == 0 || items[0].start >= len(starts) {
+		return 0
+	}
+	for _, x := range items {
+		if x.end > x.start && strings.Trim(words[x.end-1], `"`) == strings.ToLower(name) {
+			return starts[x.start]
+		}
+	}
+	return starts[items[0].start]
 }
 
 // outermost calls f with the words that stand in no parentheses.

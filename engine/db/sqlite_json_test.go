@@ -27,7 +27,7 @@ func TestSQLiteComputedJSON(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s", sql, got, want)
 		}
 	}
-	write(t, d, func(q db.Querier) error {
+	write(t, d, func(q *db.Tx) error {
 		a := query(t, q, &db.Stmt{SQL: `INSERT INTO a SELECT 3, 'z' RETURNING json_array(i) AS l, n`})
 		if got, want := asJSON(a), `[{"l":[3],"n":"z"}]`; got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 	"github.com/fusion-serve/fusion-serve/engine/db"
+	"github.com/fusion-serve/fusion-serve/tests/servers"
 )
 
 // typeRow is a row of a table of docs/types.md.
@@ -46,7 +47,7 @@ func typeRows(t *testing.T) []typeRow {
 		}
 		rows = append(rows, r)
 	}
-	if len(rows) < 30 {
+	if len(rows) < 60 {
 		t.Fatalf("docs/types.md has %d rows", len(rows))
 	}
 	return rows
@@ -56,7 +57,8 @@ func TestTypes(t *testing.T) {
 	rows := typeRows(t)
 	onBoth(t, func(t *testing.T, d *db.DB) {
 		if d.Dialect() == db.Postgres {
-			script(t, d, "CREATE TYPE mood AS ENUM ('sad', 'happy')")
+			script(t, d, `CREATE TYPE mood AS ENUM ('sad', 'happy'); CREATE DOMAIN zip AS text;
+				CREATE TYPE address AS (street text, zip text, since date)`)
 		}
 		for _, r := range rows {
 			want := r.postgres
@@ -90,7 +92,7 @@ func TestArgumentsComeBack(t *testing.T) {
 		want := `[{"b":true,"i":-5,"l":9007199254740993,"n":12.3400,"f":0.1,"s":"a'b\"c\\d\n","d":"2026-03-01",` +
 			`"z":"2026-03-01T09:00:00Z","j":{"k":[1,null,"x"]},"u":"7f9c24e8-3b12-4fef-91e0-0a4c7ad3f6c5"}]`
 		nulls := make([]any, 10)
-		write(t, d, func(q db.Querier) error {
+		write(t, d, func(q *db.Tx) error {
 			a := query(t, q, in, args...)
 			if got := asJSON(a); got != want || a.Affected != 1 {
 				t.Errorf("RETURNING gives %d, %s\nwant 1, %s", a.Affected, got, want)
@@ -108,9 +110,9 @@ func TestArgumentsComeBack(t *testing.T) {
 	})
 }
 
-func write(t testing.TB, d *db.DB, f func(q db.Querier) error) {
+func write(t testing.TB, d *db.DB, f func(q *db.Tx) error) {
 	t.Helper()
-	if err := d.Tx(context.Background(), false, f); err != nil {
+	if err := d.Tx(context.Background(), db.TxOptions{}, f); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -129,7 +131,7 @@ func TestPostgresRefuses(t *testing.T) {
 		{"b", "perhaps", "22P02"}, {"b", int64(7), "22P02"}, {"d", "2026-13-01", "22008"}, {"j", "{", "22P02"},
 		{"a", []any{"x"}, "22P02"}, {"i", []any{int64(1)}, "22P02"}, {"i", value.Of("a", nil), "22P02"},
 	} {
-		err := d.Tx(t.Context(), false, func(q db.Querier) error {
+		err := d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
 			_, err := q.Query(t.Context(), stmt(d, "INSERT INTO t ("+c.column+") VALUES ($1)"), []any{c.arg}, db.Limit{})
 			return err
 		})
@@ -137,10 +139,10 @@ func TestPostgresRefuses(t *testing.T) {
 			t.Errorf("%v for %s gives %q (%v), want %s", c.arg, c.column, got, err, c.state)
 		}
 	}
-	write(t, d, func(q db.Querier) error {
+	write(t, d, func(q *db.Tx) error {
 		// A text is its bytes, not PostgreSQL's escape form.
 		a := query(t, q, stmt(d, "INSERT INTO t (x, a) VALUES ($1, $2) RETURNING x, a"), `\001é`, []any{int64(1), nil})
-		if got, want := asJSON(a), `[{"x":"XDAwMcOp","a":"{1,NULL}"}]`; got != want {
+		if got, want := asJSON(a), `[{"x":"XDAwMcOp","a":[1,null]}]`; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 		return nil
@@ -148,4 +150,67 @@ func TestPostgresRefuses(t *testing.T) {
 	if got := asJSON(query(t, d, stmt(d, "SELECT i FROM t WHERE i IS NOT NULL"))); got != "[]" {
 		t.Errorf("something was stored: %s", got)
 	}
+}
+
+// Nested types that the page does not show, and what an argument makes of them.
+func TestPostgresNested(t *testing.T) {
+	d := postgres(t, 0)
+	script(t, d, `CREATE TYPE pair AS (a int, b numeric[]); CREATE TYPE deep AS (p pair, r tstzrange, list pair[]);
+		CREATE DOMAIN even AS int CHECK (value % 2 = 0); CREATE DOMAIN evens AS even[]; CREATE TABLE t (id int, p pair)`)
+	for sql, want := range map[string]string{
+		`ROW(ROW(1, '{1.5,NaN}')::pair, '["2026-03-01 09:00:00+00",infinity)', ARRAY[ROW(2, NULL)::pair])::deep`: `{"p":{"a":1,"b":[1.5,null]},"r":"[2026-03-01T09:00:00Z,infinity)","list":[{"a":2,"b":null}]}`,
+		`ROW(1, 'a "b" \c', NULL, '')`:                        `["1","a \"b\" \\c",null,""]`,
+		`'{2,4}'::evens`:                                      `[2,4]`,
+		`ARRAY['[1,2)'::int4range, NULL]`:                     `["[1,2)",null]`,
+		`'{}'::int4multirange`:                                `[]`,
+		`'("a,(b",c]'::textrange`:                             `"(\"a,(b\",c]"`,
+		`ARRAY[box '(1,2),(3,4)', box '(5,6),(7,8)']`:         `["(3,4),(1,2)","(7,8),(5,6)"]`,
+		`'1 2 3'::int2vector`:                                 `"1 2 3"`,
+		`ARRAY[E'a\nb', E'\t', '{', '}', ',', '\', 'null']`:   `["a\nb","\t","{","}",",","\\","null"]`,
+		`pg_notify('x', 'y')`:                                 `null`,
+		`'infinity'::timestamptz`:                             `"infinity"`,
+		`(SELECT t FROM (SELECT 7 AS id, NULL::pair AS p) t)`: `["7",null]`,
+	} {
+		if strings.Contains(sql, "textrange") {
+			script(t, d, "CREATE TYPE textrange AS RANGE (subtype = text)")
+		}
+		a := query(t, d, stmt(d, "SELECT "+sql+" AS v"))
+		if got := string(value.AppendJSON(nil, a.Rows.Value(0, 0))); got != want {
+			t.Errorf("%s gives %s, want %s", sql, got, want)
+		}
+	}
+	for sql, arg := range map[string]any{
+		"SELECT $1::int4multirange AS v": []any{"[1,3)", "[5,7)"},
+		"SELECT $1::text[] AS v":         []any{"a", nil, `b"\`, "", "NULL"},
+		"SELECT $1::int[] AS v":          []any{[]any{int64(1), int64(2)}, []any{int64(3), int64(4)}},
+		"SELECT $1::interval AS v":       "P1DT2H",
+		"SELECT $1::tstzrange AS v":      "[2026-03-01T09:00:00Z,)",
+		"SELECT $1::timetz AS v":         "09:30:00-02:00",
+	} {
+		a := query(t, d, stmt(d, sql), arg)
+		if got, want := string(value.AppendJSON(nil, a.Rows.Value(0, 0))), string(value.AppendJSON(nil, arg)); got != want {
+			t.Errorf("%s: %s comes back as %s", sql, want, got)
+		}
+	}
+}
+
+// A composite type that was changed is read as it is now.
+func TestPostgresTypeChanges(t *testing.T) {
+	d := open(t, db.Config{URL: servers.Postgres(t), Pool: db.Pool{Max: 1}})
+	script(t, d, `CREATE TYPE pair AS (a int); CREATE TABLE t (p pair); INSERT INTO t VALUES (ROW(1))`)
+	read := stmt(d, "SELECT p FROM t")
+	if got := asJSON(query(t, d, read)); got != `[{"p":{"a":1}}]` {
+		t.Error(got)
+	}
+	script(t, d, "ALTER TYPE pair ADD ATTRIBUTE b text")
+	if got := asJSON(query(t, d, read)); got != `[{"p":{"a":1,"b":null}}]` {
+		t.Error(got)
+	}
+	script(t, d, "ALTER TYPE pair ADD ATTRIBUTE c text")
+	write(t, d, func(q *db.Tx) error {
+		if got := asJSON(query(t, q, read)); got != `[{"p":{"a":1,"b":null,"c":null}}]` {
+			t.Error(got)
+		}
+		return nil
+	})
 }

@@ -97,13 +97,15 @@ func (r *runner) answer(ctx context.Context, t *graph.Test) ([]byte, error) {
 		return nil, err
 	}
 	p := l.program.Fork()
+	net := newNetwork(p.Graph(), t, l.env)
 	var log bytes.Buffer
 	err = p.Open(ctx, engine.Options{
-		Env:      l.env,
-		URL:      func(database string) string { return urls[database] },
-		Fresh:    true,
-		Log:      slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: withoutTime})),
-		Incident: func() string { return "test" },
+		Env:       l.env,
+		URL:       func(database string) string { return urls[database] },
+		Fresh:     true,
+		Log:       slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: withoutTime})),
+		Incident:  func() string { return "test" },
+		Transport: net.of,
 	})
 	if err != nil {
 		return nil, err
@@ -114,7 +116,11 @@ func (r *runner) answer(ctx context.Context, t *graph.Test) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return play(ctx, p, t, &log)
+	got, err := play(ctx, p, t, &log)
+	if fault := net.end(); fault != nil {
+		return nil, fault // whatever came of it
+	}
+	return got, err
 }
 
 func withoutTime(groups []string, a slog.Attr) slog.Attr {
