@@ -42,7 +42,10 @@ func together(t *testing.T, d *db.DB, n int) {
 	t.Helper()
 	done := make(chan error, n)
 	for range n {
-		go func() { _, err := d.Query(context.Background(), stmt(d, "SELECT pg_sleep(0.1)"), nil, db.Limit{}); done <- err }()
+		go func() {
+			_, err := d.Query(context.Background(), stmt(d, "SELECT pg_sleep(0.1)"), nil, db.Limit{})
+			done <- err
+		}()
 	}
 	for range n {
 		if err := <-done; err != nil {
