@@ -167,6 +167,9 @@ func (p *Program) run(ctx context.Context, c *call) *presenters.Response {
 		return nil
 	}
 	o := c.tool.binding.Run(ctx, h, c.env)
+	for _, err := range o.Skipped {
+		p.log.Warn("an optional step failed", "tool", c.tool.graph.Name, "cause", p.scrub(c, err.Error()))
+	}
 	switch {
 	case errors.Is(o.Err, errAnswered):
 		return first.first

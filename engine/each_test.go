@@ -100,8 +100,13 @@ tools: {
 	"orders.all": {kind: "query", description: "d", sql: query: "SELECT id FROM orders ORDER BY id"}
 }
 `, u.URL)
-	onBoth(t, spec, linesSchema, func(t *testing.T, p *engine.Program, _ *bytes.Buffer) {
+	onBoth(t, spec, linesSchema, func(t *testing.T, p *engine.Program, log *bytes.Buffer) {
 		gives(t, p, "orders.copy", `{"id":1}`, `{"line":null,"hook":true,"all":[1]}`)
+		for _, want := range []string{`msg="an optional step failed" tool=orders.copy cause="tools.\"orders.copy\".steps[1]: `, `steps[2]: service hooks answered 500"`} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("log:\n%s\nwant %s", log, want)
+			}
+		}
 		ends(t, p, "orders.copy", `{"id":2,"strict":true}`, "STRICT", failure("STRICT", "No.", ""))
 		ends(t, p, "orders.copy", `{"id":2,"sku":"x"}`, "TAKEN", failure("TAKEN", "Taken.", ""))
 		gives(t, p, "orders.all", ``, `[{"id":1}]`)

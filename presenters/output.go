@@ -22,10 +22,28 @@ const (
 )
 
 func outcomeOf(t *graph.Tool) outcome {
+	if len(t.Steps) == 0 {
+		return givenBy(&t.Binding)
+	}
+	last := t.Steps[len(t.Steps)-1]
 	switch {
-	case t.SQL == nil || t.From != nil:
+	case t.From != nil:
 		return anything
-	case t.SQL.One:
+	case t.Result != nil && t.Result.Kind == graph.Struct:
+		return oneItem // made once
+	case t.Result != nil, last.When != nil, last.Optional:
+		return anything
+	case last.Each != nil:
+		return listOfItems
+	}
+	return givenBy(&last.Binding)
+}
+
+func givenBy(b *graph.Binding) outcome {
+	switch {
+	case b.SQL == nil || b.From != nil:
+		return anything
+	case b.SQL.One:
 		return oneItem
 	}
 	return listOfItems

@@ -67,6 +67,8 @@ type Outcome struct {
 	Unsure bool
 	// Stuck are the undos that failed: an operator must look.
 	Stuck []error
+	// Skipped is what made the answers of optional steps nil; for the log.
+	Skipped []error
 }
 
 // Statement is a statement of a binding.
@@ -122,8 +124,9 @@ func (b *Binding) Run(ctx context.Context, h *Host, env *expr.Env) *Outcome {
 		err = w.answer(b, on{}, env, w.out)
 	}
 	if err != nil {
-		return &Outcome{Total: -1, Err: err, Unsure: w.sends > 0 || w.lostCommit(err), Stuck: w.stuck}
+		return &Outcome{Total: -1, Err: err, Unsure: w.sends > 0 || w.lostCommit(err), Stuck: w.stuck, Skipped: w.skipped}
 	}
+	w.out.Skipped = w.skipped
 	return w.out
 }
 

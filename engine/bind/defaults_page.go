@@ -15,7 +15,7 @@ What an agent reads of a failure is declared: by an error rule of the spec, or b
 ` + "`deny`" + ` is looked at before the binding: that of the server, of the group, of the tool. ` + "`errors`" + ` are looked at after it: those of the step, the tool, its group, the server, and of the service that was asked. The first rule that holds wins.
 
 - A rule with ` + "`sqlstate`" + ` speaks of a refusal by the database, one with ` + "`status`" + ` of a refusal by a service. Any other speaks of finished answers: ` + "`result == nil`" + ` never takes a broken connection for a missing row.
-- A rule whose ` + "`when`" + ` reads ` + "`body`, `status` or `headers`" + ` speaks of refusals by a service too.
+- A rule whose ` + "`when`" + ` reads ` + "`status`" + ` speaks of refusals by a service too. One that reads only ` + "`body`" + ` speaks of finished answers.
 - After any failure a write is rolled back, undos run (see [steps](steps.md)), and nothing is kept under an idempotency key. A rule with ` + "`severity: \"warning\"`" + ` about a finished answer is no failure: the write stays.
 - A tool's ` + "`one: true`" + ` that finds no row is NOT_FOUND.
 

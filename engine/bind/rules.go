@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
@@ -20,7 +21,7 @@ type Rules []*rule
 type rule struct {
 	graph      *graph.ErrorRule
 	when       *expr.Program
-	answers    bool // when looks at what a service answered
+	statuses   bool // when looks at the status of a service's answer
 	message    *expr.Template
 	suggestion *expr.Template
 	retryAfter *expr.Template
@@ -76,7 +77,7 @@ func (c *RuleCompiler) rule(r *graph.ErrorRule, scope *expr.Scope) (*rule, graph
 		p, f := expr.Compile(r.When, scope, expr.WantBool)
 		faults = append(faults, f...)
 		out.when = p
-		out.answers = p != nil && readsAny(p.Reads(), answerNames)
+		out.statuses = p != nil && readsAny(p.Reads(), "status")
 	}
 	out.message, out.suggestion, out.retryAfter = text(&r.Message), text(r.Suggestion), text(r.RetryAfter)
 	for _, d := range r.Details {
@@ -112,19 +113,12 @@ func (c *RuleCompiler) masked(t *graph.Text, reads [][]string) graph.Faults {
 }
 
 func pathText(read []string) string {
-	s := read[0]
-	for _, name := range read[1:] {
-		s += "." + name
-	}
-	return s
+	return strings.TrimSuffix(strings.Join(read, "."), ".**")
 }
 
-// answerNames are the names that a service's answer sets.
-var answerNames = []string{"body", "status", "headers"}
-
-// readsAny tells whether one of the names is read.
-func readsAny(reads [][]string, names []string) bool {
-	return slices.ContainsFunc(reads, func(r []string) bool { return len(r) > 0 && slices.Contains(names, r[0]) })
+// readsAny tells whether a name, or something in it, is read.
+func readsAny(reads [][]string, name string) bool {
+	return slices.ContainsFunc(reads, func(r []string) bool { return len(r) > 0 && r[0] == name })
 }
 
 // Facts is what rules look at besides the names of their scope: how a binding
@@ -151,9 +145,9 @@ func FactsOf(err error) Facts {
 
 // First gives the failure of the first rule that holds, nil if none does. A
 // rule with sqlstate speaks of a refusal by the database, one with status of a
-// service's answer, any other of finished answers, or, if it reads what a
-// service answered, of that: `result == nil` must not take a broken
-// connection for a missing row. visible says which actions are offered.
+// service's refusal, any other of finished answers and, if its when reads
+// status, of such refusals: `result == nil` must not take a broken connection
+// for a missing row. visible says which actions are offered.
 func (l Rules) First(f Facts, env *expr.Env, visible func(tool string) bool) (*presenters.Failure, error) {
 	for _, r := range l {
 		if !r.speaksOf(f) {
@@ -186,7 +180,7 @@ func (r *rule) speaksOf(f Facts) bool {
 	case len(r.graph.SQLState) > 0, len(r.graph.Status) > 0, !f.Failed:
 		return true
 	}
-	return f.Status != 0 && r.answers
+	return f.Status != 0 && r.statuses
 }
 
 func (r *rule) failure(env *expr.Env, visible func(string) bool) (*presenters.Failure, error) {

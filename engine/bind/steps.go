@@ -95,7 +95,7 @@ func (c *compiler) step(s *graph.Step, limit db.Limit) *step {
 	}
 	if s.When != nil {
 		out.when = c.expression(s.When, expr.WantBool)
-		out.perItem = s.Each != nil && out.when != nil && readsAny(out.when.Reads(), []string{"item"})
+		out.perItem = s.Each != nil && out.when != nil && readsAny(out.when.Reads(), "item")
 	}
 	out.binding = c.binding(&s.Binding, limit)
 	if r := out.binding.http; r != nil {

@@ -108,13 +108,13 @@ func (w *work) within(b *Binding, on *database, i int, rest func(*db.Tx) error) 
 	if err != nil {
 		return err
 	}
-	sends, undos := w.sends, len(w.done)
+	sends, undos, skipped := w.sends, len(w.done), len(w.skipped)
 	// Only this transaction is done once more: nothing else may have happened.
 	retry := func() bool { return w.sends == sends && len(w.open) == 0 && !w.committed }
 	defer delete(w.open, name)
 	err = d.Tx(w.ctx, db.TxOptions{ReadOnly: !b.writes, Retry: retry}, func(t *db.Tx) error {
 		*w.out, w.accepted = Outcome{Total: -1}, false
-		w.done = w.done[:undos]
+		w.done, w.skipped = w.done[:undos], w.skipped[:skipped]
 		for _, s := range b.steps[i:] {
 			if s.name != "" {
 				w.env.Set(s.name, nil)
@@ -240,6 +240,7 @@ func (w *work) once(s *step, env *expr.Env, o *Outcome) error {
 		return nil
 	case s.optional && w.ctx.Err() == nil:
 		*o = Outcome{Total: -1}
+		w.skipped = append(w.skipped, inStep(s, err))
 		return nil
 	}
 	return inStep(s, err)

@@ -17,17 +17,22 @@ type done struct {
 	sends int       // the requests that the undo takes back
 }
 
-// undoTimeout bounds one undo. A caller who goes away, or whose time is over,
-// does not break it off.
-const undoTimeout = 30 * time.Second
+// undoTimeout bounds one undo, undoTotal all of a call. A caller who goes away,
+// or whose time is over, does not break them off.
+const (
+	undoTimeout = 30 * time.Second
+	undoTotal   = 2 * time.Minute
+)
 
 // undo takes back what cannot be rolled back, the last first. All
 // transactions are over by then. One that fails does not keep the others from
 // being done.
 func (w *work) undo() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), undoTotal)
+	defer cancel()
 	for i := len(w.done) - 1; i >= 0; i-- {
 		d := &w.done[i]
-		if err := w.undoOne(d); err != nil {
+		if err := w.undoOne(ctx, d); err != nil {
 			w.stuck = append(w.stuck, fmt.Errorf("%s.undo: %w", d.step.path, err))
 			continue
 		}
@@ -36,13 +41,13 @@ func (w *work) undo() {
 	w.done = nil
 }
 
-func (w *work) undoOne(d *done) (err error) {
+func (w *work) undoOne(ctx context.Context, d *done) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panicked: %v", r)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), undoTimeout)
+	ctx, cancel := context.WithTimeout(ctx, undoTimeout)
 	defer cancel()
 	h := &Host{DB: w.host.DB, API: w.host.API, Visible: w.host.Visible}
 	err = d.step.undo.Run(ctx, h, d.env).Err

@@ -24,6 +24,7 @@ type work struct {
 	sends     int           // requests that may have changed something
 	done      []done        // what can be undone, in order
 	stuck     []error
+	skipped   []error
 }
 
 // on is where statements run.

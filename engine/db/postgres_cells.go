@@ -1,6 +1,7 @@
 package db
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -9,7 +10,7 @@ import (
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 )
 
-// read appends a cell; nil is NULL. The only error is errStaleType.
+// read appends a cell; nil is NULL.
 func (t *pgType) read(rows *value.Rows, b []byte) error {
 	if b == nil {
 		rows.Add(value.Null, nil)
@@ -36,6 +37,10 @@ func (t *pgType) read(rows *value.Rows, b []byte) error {
 		rows.Add(value.JSON, b)
 	case formVoid:
 		rows.Add(value.Null, nil)
+	case formBinaryDate, formBinaryTimestamp, formBinaryTimestamptz:
+		if !t.readBinary(rows, b) {
+			return errors.New("a date or time is not in PostgreSQL's binary form")
+		}
 	default:
 		return t.readNested(rows, b)
 	}
@@ -71,10 +76,14 @@ var trueText, falseText = []byte("true"), []byte("false")
 func isNumber(b []byte) bool { return len(b) > 0 && isDigit(b[len(b)-1]) }
 
 // readFloat reads a float. PostgreSQL writes the shortest digits that read
-// back, as we do, but for the exponent's form.
+// back, as we do; only exponents and -0 have another form.
 func readFloat(rows *value.Rows, b []byte) {
-	if !isNumber(b) {
+	switch {
+	case !isNumber(b):
 		rows.Add(value.Null, nil)
+		return
+	case bytes.IndexByte(b, 'e') < 0 && string(b) != "-0":
+		rows.Add(value.Float, b)
 		return
 	}
 	f, err := strconv.ParseFloat(string(b), 64)

@@ -49,6 +49,7 @@ type pgStmt struct {
 	fields []pgField
 	names  []string
 	cells  []*pgType
+	format []int16 // of each column: 1 is binary; nil: all are texts
 	size   size
 }
 
@@ -131,8 +132,11 @@ func (c *pgConn) compile(ctx context.Context, name string, s *Stmt) (*pgStmt, er
 	if err := uniqueColumns(st.names); err != nil {
 		return nil, err
 	}
-	st.cells, err = c.cells(ctx, st.fields)
-	return st, err
+	if st.cells, err = c.cells(ctx, st.fields); err != nil {
+		return nil, err
+	}
+	st.format = inBinary(st.fields, st.cells)
+	return st, nil
 }
 
 func (c *pgConn) parse(ctx context.Context, st *pgStmt, sql string) (alive bool, err error) {
@@ -259,7 +263,7 @@ func (c *pgConn) encode(st *pgStmt, args []any) error {
 func (c *pgConn) converse(ctx context.Context, f flight, st *pgStmt, l Limit) (a *Answer, alive bool, err error) {
 	defer c.deadline(ctx)(&alive)
 	skip := c.ahead(f)
-	c.front.SendBind(&pgproto3.Bind{PreparedStatement: st.name, Parameters: c.params})
+	c.front.SendBind(&pgproto3.Bind{PreparedStatement: st.name, Parameters: c.params, ResultFormatCodes: st.format})
 	// One more tells whether there are more. A statement of which one row is
 	// wanted hardly ever has more, and a count would keep the server from
 	// working on it in parallel.

@@ -29,6 +29,9 @@ const (
 	formRecord
 	formRange
 	formMultirange
+	formBinaryDate
+	formBinaryTimestamp
+	formBinaryTimestamptz
 )
 
 // pgType is a type of a PostgreSQL server.

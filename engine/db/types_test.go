@@ -3,6 +3,7 @@ package db_test
 import (
 	"context"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -213,4 +214,40 @@ func TestPostgresTypeChanges(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Times come in binary form; what they become is what their text becomes.
+func TestPostgresTimes(t *testing.T) {
+	d := postgres(t, 0)
+	a := query(t, d, stmt(d, `
+		WITH z AS (
+			SELECT timestamptz '4713-01-01 00:00:00+00 BC' + random() * (timestamptz '9999-12-31' - timestamptz '4713-01-02 BC') AS z FROM generate_series(1, 4000)
+			UNION ALL SELECT timestamptz '1995-01-01' + n * interval '1 day 1.000001 seconds' FROM generate_series(1, 4000) n
+			UNION ALL SELECT unnest(ARRAY['infinity', '-infinity', '0001-01-01 00:00:00+00', '0001-12-31 23:59:59.999999+00 BC', '0004-02-29 12:00:00+00',
+				'0005-02-28 23:00:00+00 BC', '2000-02-29 00:00:00.5+00', '1900-03-01 00:00:00+00', '10000-01-01 00:00:00.10+00', '294276-12-31 23:59:59+00',
+				'4713-01-01 00:00:00+00 BC', '1999-12-31 23:59:59.999999+00']::timestamptz[]))
+		SELECT z, z::text AS zt, z::timestamp AS s, z::timestamp::text AS st, z::date AS d, z::date::text AS dt FROM z`))
+	texts := strings.NewReplacer(" ", "T", "+00", "Z")
+	for i := range a.Rows.Len() {
+		for col := 0; col < 6; col += 2 {
+			got, want := a.Rows.Value(i, col).(string), a.Rows.Value(i, col+1).(string)
+			if !strings.HasSuffix(want, "BC") {
+				want = texts.Replace(want)
+			}
+			if got != want {
+				t.Errorf("%v is read as %s, want %s", a.Rows.Value(i, 1), got, want)
+			}
+		}
+	}
+	if n := a.Rows.Len(); n != 8012 {
+		t.Errorf("%d rows", n)
+	}
+	a = query(t, d, stmt(d, "SELECT f, f::text AS t FROM (SELECT (random() - 0.5) * 10 ^ (random() * 40 - 20) AS f FROM generate_series(1, 4000)) x"))
+	for i := range a.Rows.Len() {
+		f, err := strconv.ParseFloat(a.Rows.Value(i, 1).(string), 64)
+		_, got := a.Rows.Cell(i, 0)
+		if want := value.AppendFloat(nil, f); err != nil || string(got) != string(want) {
+			t.Errorf("%v is read as %s, want %s", a.Rows.Value(i, 1), got, want)
+		}
+	}
 }
