@@ -204,7 +204,15 @@ func (r *reader) shell(s *snippet) {
 func (r *reader) serve(s *snippet) {
 	r.t.Helper()
 	r.stop()
-	p, err := servers.Start(r.command(context.Background(), s))
+	// The copy of the tree is new to the build cache: what go run would build
+	// first is built here, so that the limit below is for the server alone.
+	build := exec.Command("go", "build", "-o", os.DevNull, "./cmd/fusion-serve")
+	build.Dir = r.copy()
+	if out, err := build.CombinedOutput(); err != nil {
+		r.fail(s, "go build: %v\n%s", err, out)
+		return
+	}
+	p, err := servers.StartWithin(r.command(context.Background(), s), patience)
 	if err != nil {
 		r.fail(s, "%v", err)
 		return

@@ -66,7 +66,11 @@ func (o *output) String() string {
 
 // Start runs a command until it prints a URL. Its group is its own, so that
 // Stop reaches what it started too (go run).
-func Start(cmd *exec.Cmd) (*Process, error) {
+func Start(cmd *exec.Cmd) (*Process, error) { return StartWithin(cmd, Patience) }
+
+// StartWithin is Start for a command that may take as long as patience to
+// print its URL, such as one that builds the program first.
+func StartWithin(cmd *exec.Cmd, patience time.Duration) (*Process, error) {
 	p := &Process{cmd: cmd, out: &output{found: make(chan string, 1)}, ended: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = p.out, p.out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -83,10 +87,10 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 		return p, nil
 	case <-p.ended:
 		return nil, fmt.Errorf("%v ended before it printed a URL: %w\n%s", cmd.Args, p.err, p.Output())
-	case <-time.After(Patience):
+	case <-time.After(patience):
 		p.signal(syscall.SIGKILL)
 		<-p.ended
-		return nil, fmt.Errorf("%v printed no URL in %s:\n%s", cmd.Args, Patience, p.Output())
+		return nil, fmt.Errorf("%v printed no URL in %s:\n%s", cmd.Args, patience, p.Output())
 	}
 }
 
