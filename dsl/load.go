@@ -59,9 +59,6 @@ func Load(paths []string, o Options) ([]*graph.Graph, graph.Faults) {
 			graphs = append(graphs, g)
 		}
 	}
-	for i := range l.faults {
-		l.faults[i].Message = graph.Concealed(l.faults[i].Message)
-	}
 	return graphs, l.faults.Sorted()
 }
 
@@ -288,6 +285,7 @@ func (d *doc) run() {
 	}
 	d.checkShadows()
 	d.fillEnv()
+	d.secretComparisons()
 	d.eraseSchema()
 	v, ok := d.build()
 	if !ok {
@@ -299,6 +297,7 @@ func (d *doc) run() {
 	d.checkSpec()
 	d.decode()
 	d.resolve()
+	d.secretPlaces()
 }
 
 // build compiles the package. A reference to nothing is told and made into an

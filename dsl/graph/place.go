@@ -69,9 +69,12 @@ func (f Faults) Fatal() bool {
 	return slices.ContainsFunc(f, func(x Fault) bool { return !x.Warning })
 }
 
-// Sorted gives the faults by place, each once.
+// Sorted gives the faults by place, each once, without what must not be shown.
 func (f Faults) Sorted() Faults {
 	s := slices.Clone(f)
+	for i := range s {
+		s[i].Message, s[i].Path = Concealed(s[i].Message), Concealed(s[i].Path)
+	}
 	slices.SortStableFunc(s, func(a, b Fault) int {
 		return cmp.Or(strings.Compare(a.At.File, b.At.File), a.At.Line-b.At.Line, a.At.Col-b.At.Col,
 			strings.Compare(a.Path, b.Path), strings.Compare(a.Message, b.Message))

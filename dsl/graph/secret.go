@@ -28,9 +28,13 @@ func Reveal(s string, get func(name string) string) string {
 // Concealed is the string as it may be shown: a secret as env.NAME, the user
 // part of a URL as ***, whether it was marked as a secret or not.
 func Concealed(s string) string {
-	s = replaceMarkers(s, func(name string) string { return "env." + name })
+	s = quotedMarker.ReplaceAllString(s, "env.$1$2")
 	return userPart.ReplaceAllString(s, "://***@")
 }
+
+// quotedMarker is a marker as it is, or as a quoted string shows it; one that
+// is all of the string goes with its quotes.
+var quotedMarker = regexp.MustCompile(`"(?:\x02|\\x02|\\u0002)env\.([^"\\\x03]*)(?:\x03|\\x03|\\u0003)"|(?:\x02|\\x02|\\u0002)env\.([^"\\\x03]*)(?:\x03|\\x03|\\u0003)`)
 
 // userPart is what stands between :// and the last @ before the path: a
 // password may hold an @ that somebody forgot to escape.

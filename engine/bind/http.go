@@ -45,7 +45,6 @@ func (c *compiler) request(r *graph.Request, limit db.Limit) *request {
 	case r.Method == http.MethodGet && (r.Body != nil || r.Form != nil):
 		c.faults.Add(r.At, requestPath(r), "a get has no body: write what it asks for as query")
 	case r.Body != nil:
-		c.noSecret(r.Body)
 		out.body = c.tree(r.Body)
 	case r.Form != nil:
 		out.form = c.fields(r.Form)
@@ -68,29 +67,6 @@ func requestPath(r *graph.Request) string {
 		}
 	}
 	return p
-}
-
-// noSecret refuses a secret of env in a request: it would stand in a text
-// that is compiled before secrets are known, and in what others log.
-func (c *compiler) noSecret(n *graph.Node) {
-	switch n.Kind {
-	case graph.String:
-		c.noSecretText(&n.Text)
-	case graph.Struct:
-		for _, f := range n.Fields {
-			c.noSecret(f.Node)
-		}
-	case graph.List:
-		for _, x := range n.Items {
-			c.noSecret(x)
-		}
-	}
-}
-
-func (c *compiler) noSecretText(t *graph.Text) {
-	if graph.HasSecret(t.S) {
-		c.faults = append(c.faults, t.Fault(0, "a secret goes into auth or headers of the service, not into a request"))
-	}
 }
 
 // do makes the request and follows its pages. from (nil: none) is applied to

@@ -24,7 +24,6 @@ func (c *compiler) fields(list []graph.NodeField) []field {
 			c.faults.Add(f.Node.At, f.Node.Path, "a struct is no text: write its fields one by one, or {{ json(…) }}")
 			continue
 		}
-		c.noSecret(f.Node)
 		out = append(out, field{name: f.Name, tree: c.tree(f.Node)})
 	}
 	return out
@@ -90,7 +89,6 @@ func (c *compiler) headers(r *graph.Request) []header {
 			c.faults.Add(f.At, f.Node.Path, "%s is what the auth of %s sets", f.Name, r.API)
 			continue
 		}
-		c.noSecret(f.Node)
 		t := c.template(&f.Node.Text, c.scope)
 		if t != nil && t.IsStatic() && !api.ValidHeaderValue(f.Node.Text.S) && !graph.HasSecret(f.Node.Text.S) {
 			c.faults = append(c.faults, f.Node.Text.Fault(0, "a header has no line breaks and no other control characters"))

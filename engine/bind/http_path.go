@@ -22,7 +22,6 @@ type path struct {
 
 func (c *compiler) path(t *graph.Text) *path {
 	p := &path{text: c.template(t, c.scope)}
-	c.noSecretText(t)
 	var shape strings.Builder
 	p.holes = []string{""}
 	for _, x := range expr.Pieces(t) {

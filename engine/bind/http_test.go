@@ -346,21 +346,3 @@ func TestRequestFaults(t *testing.T) {
 		}
 	}
 }
-
-// TestRequestSecret holds that a secret is not compiled into a request.
-func TestRequestSecret(t *testing.T) {
-	for _, c := range []struct{ http, want string }{
-		{`get: "/\(env.KEY)"`, "http.get"},
-		{`get: "/", query: key: env.KEY`, "http.query.key"},
-		{`get: "/", query: key: ["a", "b\(env.KEY)"]`, "http.query.key[1]"},
-		{`get: "/", headers: "X-Key": env.KEY`, `http.headers."X-Key"`},
-		{`post: "/", body: {a: {key: env.KEY}}`, "http.body.a.key"},
-		{`post: "/", form: key: env.KEY`, "http.form.key"},
-	} {
-		spec := shopSpec("query", "http: {"+c.http+"}") + "env: KEY: string | *\"s3cret\" @secret()\n"
-		_, got := toolOf(t, spec, 0)
-		if want := c.want + ": a secret goes into auth or headers of the service, not into a request"; got != want {
-			t.Errorf("%s\ngot  %s\nwant %s", c.http, got, want)
-		}
-	}
-}
