@@ -213,6 +213,8 @@ type Stmt struct {
 	SQL string // with $1 or ?1
 	// Args is the number of parameters.
 	Args int
+
+	ours bool // of this package: it leaves nothing on its connection
 }
 
 // Answer is what a statement gave.

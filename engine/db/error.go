@@ -145,6 +145,10 @@ func postgresError(ctx context.Context, err error) error {
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		err = &worded{oneLine(connect), err}
+	}
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
 		if strings.HasPrefix(refused.Code, "22") {
@@ -162,11 +166,7 @@ func postgresError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ended(ctx, err)
 	}
-	var connect *pgconn.ConnectError
 	var network net.Error
-	if errors.As(err, &connect) {
-		err = &worded{oneLine(connect), err}
-	}
 	return &Error{Err: err, Unavailable: errors.As(err, &connect) || errors.As(err, &network) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)}
 }
@@ -195,7 +195,8 @@ func oneLine(err error) string {
 }
 
 // unavailable tells whether a SQLSTATE says that the server takes no work
-// now: connection trouble, a refused login, shutting down or starting.
+// now: connection trouble, a refused login, shutting down or starting, a
+// connection that was idle for too long.
 func unavailable(code string) bool {
 	if len(code) != 5 {
 		return false
@@ -205,7 +206,7 @@ func unavailable(code string) bool {
 		return true
 	}
 	switch code {
-	case "57P01", "57P02", "57P03", "3D000":
+	case "57P01", "57P02", "57P03", "57P05", "25P03", "3D000":
 		return true
 	}
 	return false

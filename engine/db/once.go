@@ -139,7 +139,7 @@ func (t *Tx) own(ctx context.Context, sql string, args ...any) (*Answer, error) 
 	if t.db.dialect == SQLite {
 		sql = strings.ReplaceAll(sql, "$", "?")
 	}
-	return t.tx.own(ctx, &Stmt{SQL: sql, Args: len(args)}, args)
+	return t.tx.own(ctx, &Stmt{SQL: sql, Args: len(args), ours: true}, args)
 }
 
 // onceTable gives the name of the table, which it makes if there is none.

@@ -29,6 +29,7 @@ type pgConn struct {
 	reused bool               // it has run statements before it was last taken out of the pool
 	state  byte               // of the transaction, as the server last said
 	writes bool               // what it runs now may write
+	marked bool               // a statement has left something that outlives it
 	// broken: the conversation with the server is lost.
 	broken bool
 	// changed: a statement changed one of sessionParams for the session.
@@ -51,6 +52,7 @@ type pgStmt struct {
 	cells  []*pgType
 	format []int16 // of each column: 1 is binary; nil: all are texts
 	size   size
+	marks  bool // it leaves something on its connection
 }
 
 // pgField is a column as the server describes it.
@@ -83,13 +85,13 @@ func attach(raw *pgconn.PgConn, types *pgTypes) {
 
 func attached(raw *pgconn.PgConn) *pgConn { return raw.CustomData()[attachment].(*pgConn) }
 
-// release gives the connection back. A broken one, or one that is still in a
-// transaction, leaves the pool: the server is told to stop what it may be
+// release gives the connection back. One that is broken, still in a
+// transaction, or not as the next caller expects it leaves the pool: the server is told to stop what it may be
 // doing, and its place is not given to another before that.
 func (c *pgConn) release() {
 	held, slots := c.held, c.slots
 	c.held, c.writes = nil, false
-	if !c.broken && !c.changed && c.state == idleState {
+	if !c.broken && !c.changed && !c.marked && c.state == idleState {
 		held.Release()
 		slots.free()
 		return
@@ -136,6 +138,7 @@ func (c *pgConn) compile(ctx context.Context, name string, s *Stmt) (*pgStmt, er
 		return nil, err
 	}
 	st.format = inBinary(st.fields, st.cells)
+	st.marks = !s.ours && leavesMarks(s.SQL)
 	return st, nil
 }
 
@@ -220,6 +223,7 @@ func (c *pgConn) run(ctx context.Context, f flight, s *Stmt, args []any, l Limit
 	if err := c.encode(st, args); err != nil {
 		return nil, err
 	}
+	c.marked = c.marked || st.marks
 	done := c.careful()
 	a, alive, err := c.converse(ctx, f, st, l)
 	if alive {

@@ -9,16 +9,15 @@ import (
 )
 
 // script sends the whole text as one simple query inside a transaction that
-// may write.
+// may write. What it may have set for the session ends with its connection.
 func (e *pgEngine) script(ctx context.Context, sql string) error {
 	c, err := e.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.release()
-	done := c.careful()
+	c.broken = true
 	err = scriptOn(ctx, c.raw, sql)
-	done()
 	return postgresError(ctx, err)
 }
 

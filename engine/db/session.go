@@ -86,7 +86,7 @@ func setter(n int) *Stmt {
 		}
 		sql = fmt.Appendf(sql, "set_config($%d, $%d, true) AS s%d", 2*i+1, 2*i+2, i)
 	}
-	return &Stmt{SQL: string(sql), Args: 2 * n}
+	return &Stmt{SQL: string(sql), Args: 2 * n, ours: true}
 }
 
 // stmt is the statement that sets the session; nil if there is nothing to set.

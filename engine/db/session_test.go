@@ -179,7 +179,38 @@ func TestSessionIsForgotten(t *testing.T) {
 	}
 }
 
-// What a query may set for its own transaction does not stay either.
+// A statement that leaves something on its connection takes it along.
+func TestMarksAreForgotten(t *testing.T) {
+	d := open(t, db.Config{URL: servers.Postgres(t), Pool: db.Pool{Max: 1}})
+	script(t, d, "CREATE TABLE temp (hold int, listen int); SET search_path = nowhere; SET app.mark = 'x'")
+	clean := stmt(d, "SELECT coalesce(current_setting('app.mark', true), '') = '' AND to_regclass('left_behind') IS NULL AND to_regclass('temp') IS NOT NULL "+
+		"AND NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory') AS clean, pg_backend_pid() AS pid")
+	var pid any
+	for _, c := range []struct {
+		sql  string
+		kept bool
+	}{
+		{"SELECT 1 AS i", true},
+		{"SELECT temp.hold, listen FROM temp", true},
+		{"SELECT set_config('app.mark', 'x', false) AS s", false},
+		{"SELECT pg_advisory_lock(1) AS l", false},
+		{"SELECT Pg_Try_Advisory_Lock_Shared (1) AS l", false},
+		{"CREATE TEMP TABLE left_behind (i int)", false},
+		{"CREATE /* at once */ TEMPORARY TABLE left_behind (i int)", false},
+		{"SELECT 1 AS i INTO TEMP left_behind", false},
+		{"SET app.mark = 'x'", false},
+		{"LISTEN news", false},
+		{"SELECT pg_advisory_xact_lock(1) AS l", true},
+	} {
+		before := query(t, d, clean).Rows.Value(0, 1)
+		write(t, d, func(q *db.Tx) error { query(t, q, stmt(d, c.sql)); return nil })
+		a := query(t, d, clean)
+		if pid = a.Rows.Value(0, 1); a.Rows.Value(0, 0) != true || (pid == before) != c.kept {
+			t.Errorf("after %s: clean %v, same connection %v, want %v", c.sql, a.Rows.Value(0, 0), pid == before, c.kept)
+		}
+	}
+}
+
 func TestSessionRefused(t *testing.T) {
 	d := postgres(t, 0)
 	for _, c := range []struct {
