@@ -216,22 +216,42 @@ func (c *compiler) note(t *graph.Text, reads [][]string, unmasked bool, s scope)
 	}
 }
 
+// noteSent is note for words that leave; a condition may read a secret.
+func (c *compiler) noteSent(t *graph.Text, reads [][]string, unmasked bool, s scope) {
+	c.note(t, reads, unmasked, s)
+	if !unmasked {
+		c.faults = append(c.faults, SecretReads(t, reads, s.Scope, LeaveOutOrInsist)...)
+	}
+}
+
 func (c *compiler) text(t *graph.Text, unmasked bool, s scope) *expr.Template {
 	p, f := expr.CompileTemplate(c.names.template(t), s.Scope)
 	c.faults = append(c.faults, f...)
 	if p != nil {
-		c.note(t, p.Reads(), unmasked, s)
+		c.noteSent(t, p.Reads(), unmasked, s)
 	}
 	return p
 }
 
 func (c *compiler) tree(n *graph.Node, unmasked bool, s scope) *expr.Tree {
 	p, f := expr.CompileTree(n, s.Scope)
+	c.noteTree(n, p, f, unmasked, s)
+	return p
+}
+
+// listTree compiles a tree that must give a list and tells the type of its
+// elements, nil if it is not known.
+func (c *compiler) listTree(n *graph.Node, unmasked bool, s scope) (*expr.Tree, *shape.Shape) {
+	p, elem, f := expr.CompileList(n, s.Scope)
+	c.noteTree(n, p, f, unmasked, s)
+	return p, elem
+}
+
+func (c *compiler) noteTree(n *graph.Node, p *expr.Tree, f graph.Faults, unmasked bool, s scope) {
 	c.faults = append(c.faults, f...)
 	if p != nil {
-		c.note(&graph.Text{At: n.At, Path: n.Path}, p.Reads(), unmasked, s)
+		c.noteSent(&graph.Text{At: n.At, Path: n.Path}, p.Reads(), unmasked, s)
 	}
-	return p
 }
 
 func readsName(reads [][]string, names ...string) bool {

@@ -71,6 +71,44 @@ func TestCompileFaults(t *testing.T) {
 		"column of no field": {func(p *graph.Presenter, g *graph.Graph) {
 			p.Collection.UI = []*graph.Block{{Kind: "table", Columns: []graph.Column{{Title: "E", Cell: lineOf(3, "mail")}}}}
 		}, `a.cue:3:1: presenters.P: the row has no field "mail" (did you mean "email"?)`},
+		"column of rows": {func(p *graph.Presenter, g *graph.Graph) {
+			rows := lineOf(2, "{{ data.lines }}")
+			p.UI = []*graph.Block{{Kind: "table", Rows: &rows, Columns: []graph.Column{{Title: "A", Cell: lineOf(3, "skus")}, {Title: "B", Cell: lineOf(4, "{{ data.skus }}")},
+				{Title: "C", Cell: lineOf(5, "sku.part")}, {Title: "D", Cell: txt("sku")}, {Title: "E", Cell: txt("{{ data.sku }}")}}}}
+		}, `a.cue:3:1: presenters.P: the row has no field "skus" (did you mean "sku"?)
+a.cue:4:1: presenters.P: data has no field "skus" (did you mean "sku"?)
+a.cue:5:1: presenters.P: there are no fields below sku`},
+		"column of made rows": {func(p *graph.Presenter, g *graph.Graph) {
+			rows := lineOf(2, "{{ map(data.lines, ({part: .sku})) }}")
+			p.UI = []*graph.Block{{Kind: "table", Rows: &rows, Columns: []graph.Column{{Title: "A", Cell: lineOf(3, "sku")}, {Title: "B", Cell: txt("part")}}}}
+		}, `a.cue:3:1: presenters.P: the row has no field "sku"`},
+		"rows without fields": {func(p *graph.Presenter, g *graph.Graph) {
+			rows := lineOf(2, "{{ map(data.lines, .sku) }}")
+			p.UI = []*graph.Block{{Kind: "table", Rows: &rows, Columns: []graph.Column{{Title: "A", Cell: lineOf(3, "sku")}, {Title: "B", Cell: txt("{{ data }}")}}}}
+		}, `a.cue:3:1: presenters.P: a row has no fields here: write {{ data }} for the row itself`},
+		"rows of no list": {func(p *graph.Presenter, g *graph.Graph) {
+			rows := lineOf(2, "{{ data.id }}")
+			p.UI = []*graph.Block{{Kind: "table", Rows: &rows, Columns: []graph.Column{{Title: "A", Cell: txt("sku")}}}}
+		}, `a.cue:2:1: presenters.P: must be a list, not a text`},
+		"list of no list": {func(p *graph.Presenter, g *graph.Graph) {
+			text := func(line int, s string) *graph.Node {
+				t := lineOf(line, s)
+				return &graph.Node{At: t.At, Path: t.Path, Kind: graph.String, Text: t}
+			}
+			p.UI = []*graph.Block{{Kind: "list", Content: text(2, "{{ data.id }}")}, {Kind: "list", Content: text(3, "- {{ data.lines }}")},
+				{Kind: "list", Content: text(4, "{{ data.lines }}")}, {Kind: "list", Content: text(5, "{{ nil }}")},
+				{Kind: "list", Content: &graph.Node{Kind: graph.List, Items: []*graph.Node{text(6, "{{ data.id }}")}}}}
+			p.Collection.UI = []*graph.Block{{Kind: "list", Content: text(7, "{{ len(items) }}")}}
+		}, `a.cue:2:1: presenters.P: must be a list, not a text
+a.cue:3:1: presenters.P: must be a list, not a text
+a.cue:7:1: presenters.P: must be a list, not a whole number`},
+		"content of rows": {func(p *graph.Presenter, g *graph.Graph) {
+			g.Tools[0].SQL, g.Tools[0].Content = &graph.SQL{}, &graph.Content{Kind: "image", Source: lineOf(2, "id"), MimeType: txt("image/png")}
+		}, `a.cue:2:1: presenters.P: image content needs one row, and the statement gives a list: write one: true beside it`},
+		"content of the rows of steps": {func(p *graph.Presenter, g *graph.Graph) {
+			g.Tools[0].Steps = []*graph.Step{{Binding: graph.Binding{SQL: &graph.SQL{One: true}}}, {Binding: graph.Binding{SQL: &graph.SQL{}}}}
+			g.Tools[0].Content = &graph.Content{Kind: "image", Source: lineOf(2, "id"), MimeType: txt("image/png")}
+		}, `a.cue:2:1: presenters.P: image content needs one row, and the statement gives a list: write one: true beside it`},
 		"table without rows": {func(p *graph.Presenter, g *graph.Graph) {
 			p.UI = []*graph.Block{{At: at, Path: "presenters.P.ui[0]", Kind: "table", Columns: []graph.Column{{Title: "A", Cell: txt("id")}}}}
 		}, `a.cue:1:1: presenters.P.ui[0]: a table of one item needs rows: the list whose elements are its rows, as in rows: "{{ data.lines }}"`},

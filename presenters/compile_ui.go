@@ -48,7 +48,13 @@ func (c *compiler) block(b *graph.Block, s scope) (block, bool) {
 		if b.Content != nil {
 			out.body = c.fixedOr(c.text(&b.Content.Text, b.Unmasked, s))
 		}
-	case echarts, jsonBlock, list:
+	case list:
+		if b.Content != nil {
+			if t, _ := c.listTree(b.Content, b.Unmasked, s); t != nil {
+				out.tree = t
+			}
+		}
+	case echarts, jsonBlock:
 		if b.Content != nil {
 			if t := c.tree(b.Content, b.Unmasked, s); t != nil {
 				out.tree = t
@@ -75,15 +81,15 @@ func (c *compiler) fixedOr(t *expr.Template) text {
 }
 
 func (c *compiler) table(out *block, b *graph.Block, s scope) {
-	row := scope{Scope: s.Scope, masks: s.masks, item: true}
+	row := scope{Scope: s.Scope, masks: s.masks, row: s.row, item: true}
 	switch {
 	case b.Rows != nil:
-		t := c.tree(&graph.Node{At: b.Rows.At, Path: b.Rows.Path, Kind: graph.String, Text: *b.Rows}, b.Unmasked, s)
+		t, elem := c.listTree(&graph.Node{At: b.Rows.At, Path: b.Rows.Path, Kind: graph.String, Text: *b.Rows}, b.Unmasked, s)
 		if t != nil {
 			out.tree = t
 		}
-		// The rows may be anything: of their fields nothing is known.
-		row.Scope, row.masks = s.Scope.With("data", nil), nil
+		// What the rows come from is read as a whole, masked fields and all.
+		row.Scope, row.masks, row.row = s.Scope.With("data", elem), nil, elem
 	case !s.list:
 		c.faults.Add(b.At, b.Path, "a table of one item needs rows: the list whose elements are its rows, as in rows: \"{{ data.lines }}\"")
 	default:
@@ -93,7 +99,7 @@ func (c *compiler) table(out *block, b *graph.Block, s scope) {
 		col := &b.Columns[i]
 		if path, ok := plainPath(col.Cell.S); ok {
 			out.columns = append(out.columns, column{title: col.Title, path: path})
-			c.columnPath(col, path, b, s)
+			c.columnPath(col, path, b.Unmasked, row)
 			continue
 		}
 		t := c.text(&col.Cell, b.Unmasked, row)
@@ -105,16 +111,22 @@ func (c *compiler) table(out *block, b *graph.Block, s scope) {
 }
 
 // columnPath checks a column that is a path of the row.
-func (c *compiler) columnPath(col *graph.Column, path []string, b *graph.Block, s scope) {
-	if b.Rows != nil {
-		return
+func (c *compiler) columnPath(col *graph.Column, path []string, unmasked bool, row scope) {
+	if !unmasked {
+		c.faults = append(c.faults, maskedReads(&col.Cell, [][]string{append([]string{"data"}, path...)}, row.masks)...)
 	}
-	if !b.Unmasked {
-		c.faults = append(c.faults, maskedReads(&col.Cell, [][]string{append([]string{"data"}, path...)}, s.masks)...)
-	}
-	at := s.row
+	at := row.row
 	for i, name := range path {
-		if at == nil || at.Kind != shape.Struct || at.Rest != nil || len(at.KeyPatterns) > 0 {
+		switch {
+		case at == nil:
+			return
+		case isLeaf(at.Kind) && i == 0:
+			c.faults = append(c.faults, col.Cell.Fault(0, "a row has no fields here: write {{ data }} for the row itself"))
+			return
+		case isLeaf(at.Kind):
+			c.faults = append(c.faults, col.Cell.Fault(0, "there are no fields below %s", strings.Join(path[:i], ".")))
+			return
+		case at.Kind != shape.Struct || at.Rest != nil || len(at.KeyPatterns) > 0:
 			return
 		}
 		f := at.Field(name)
@@ -124,6 +136,15 @@ func (c *compiler) columnPath(col *graph.Column, path []string, b *graph.Block, 
 		}
 		at = f.Shape
 	}
+}
+
+// isLeaf tells whether there are never fields in a value.
+func isLeaf(k shape.Kind) bool {
+	switch k {
+	case shape.Null, shape.Bool, shape.Int, shape.Float, shape.String, shape.Const:
+		return true
+	}
+	return false
 }
 
 func didYouMean(name string, s *shape.Shape) string {

@@ -164,6 +164,9 @@ func (c *compiler) content(t *graph.Tool, s scope) *content {
 	}
 	out := &content{tool: t.Name, kind: t.Content.Kind, mime: c.fixedOr(c.text(&t.Content.MimeType, false, s))}
 	src := &t.Content.Source
+	if givesRows(&t.Binding) {
+		c.faults = append(c.faults, src.Fault(0, "%s content needs one row, and the statement gives a list: write one: true beside it", out.kind))
+	}
 	if path, ok := plainPath(src.S); ok && len(path) == 1 {
 		out.column = path[0]
 		if s.row != nil && s.row.Kind == shape.Struct && s.row.Rest == nil && s.row.Field(path[0]) == nil {
@@ -176,6 +179,14 @@ func (c *compiler) content(t *graph.Tool, s scope) *content {
 		out.source = tree
 	}
 	return out
+}
+
+// givesRows tells whether the answer is the list of a statement's rows.
+func givesRows(b *graph.Binding) bool {
+	if n := len(b.Steps); n > 0 && b.From == nil && b.Result == nil {
+		b = &b.Steps[n-1].Binding
+	}
+	return b.SQL != nil && !b.SQL.One && b.From == nil
 }
 
 // RowLimit is how many rows the binding needs to read at most, one more than

@@ -101,7 +101,7 @@ func compile(s source, scope *Scope, want Want) (*Program, graph.Faults) {
 	}
 	c.use(x)
 	return &Program{
-		src: s.src, off: s.off(first(tree)), eval: x.eval, slots: c.slots,
+		src: s.src, off: s.off(first(tree)), eval: x.eval, slots: c.slots, typ: x.typ,
 		makes: c.makes, reads: c.reads.sorted(),
 	}, c.faults
 }

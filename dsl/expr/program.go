@@ -22,6 +22,7 @@ type Program struct {
 	off   int // byte of src where it begins
 	eval  eval
 	slots int
+	typ   typ // of what it gives
 	makes bool
 	reads [][]string
 }
