@@ -105,6 +105,7 @@ func (f *proof) database(ctx context.Context, name string) error {
 	}
 	for _, t := range f.program.graph.Tools {
 		uses := usesOf(t)
+		columns := map[*graph.Text][]db.Column{} // what each query gives
 		for _, s := range f.program.tools[t.Name].binding.Statements() {
 			if s.Database != name {
 				continue
@@ -118,7 +119,11 @@ func (f *proof) database(ctx context.Context, name string) error {
 			case err != nil:
 				return err
 			default:
+				columns[s.Source] = description.Columns
 				f.faults = append(f.faults, x.compare(description)...)
+				if above, known := columns[s.Above]; known {
+					f.faults = append(f.faults, x.tied(above, description.Columns)...)
+				}
 			}
 		}
 	}

@@ -20,6 +20,7 @@ type use struct {
 	// or nothing is said.
 	schema *shape.Shape
 	nests  []*graph.Nest // beside the columns
+	by     string        // of a nest: its column that holds the key above
 }
 
 // usesOf gives the uses of the statements of a tool by their texts.
@@ -55,7 +56,7 @@ func addUses(uses map[*graph.Text]use, sql *graph.SQL, schema *shape.Shape) {
 			if f := parent.Field(n.Key); f != nil {
 				child = structOf(f.Shape)
 			}
-			uses[&n.Query] = use{sql: sql, schema: child, nests: n.Nest}
+			uses[&n.Query] = use{sql: sql, schema: child, nests: n.Nest, by: n.By}
 			nested(n.Nest, child)
 		}
 	}
@@ -204,6 +205,25 @@ func (s *statement) columns(columns []db.Column) graph.Faults {
 		case c.Nullable && !f.Optional && !takesNull(f.Shape):
 			faults.Warn(place(c.Name), s.Source.Path, "column %q may be NULL, and the schema takes none: write %s?, or | null", c.Name, f.Name)
 		}
+	}
+	return faults
+}
+
+// tied holds what a nest takes of the rows above, and the column that it is
+// joined to them by, against the columns that there are.
+func (s *statement) tied(above, own []db.Column) graph.Faults {
+	var faults graph.Faults
+	tokens, _ := db.Lex(s.dialect, s.Source.S)
+	for _, t := range tokens {
+		name, ofRows := strings.CutPrefix(s.Source.S[t.Start:t.End], "@rows.")
+		if t.Kind != db.Param || !ofRows || columnOf(above, name) != nil {
+			continue
+		}
+		faults.Add(s.Source.Place(t.Start), s.Source.Path, "the rows above have no column %q%s", name, nearColumn(name, above))
+	}
+	if columnOf(own, s.use.by) == nil {
+		at := s.Place(s.dialect, db.ColumnOffset(s.dialect, s.Stmt[s.dialect].SQL, s.use.by))
+		faults.Add(at, s.Source.Path, "the query gives no column %q, which by names%s", s.use.by, nearColumn(s.use.by, own))
 	}
 	return faults
 }

@@ -127,6 +127,16 @@ tools: {
 		kind: "query", description: "d", params: what: string
 		sql: query: "SELECT 'é' AS e, concat(@what) AS t"
 	}
+	"bad.tie": {
+		kind: "query", description: "d"
+		sql: {
+			query: "SELECT id, status FROM orders"
+			nest: lines: {
+				query: "SELECT order_id, sku FROM lines WHERE order_id IN (@rows.idd)", by: "order_id"
+				nest: again: {query: "SELECT order_id, amount FROM lines WHERE order_id IN (@rows.order_id)", by: "order"}
+			}
+		}
+	}
 }
 `
 
@@ -202,6 +212,10 @@ const proveSQLite = `30:6: tools."bad.column".sql.query: no such column: custmer
 44:11: tools."bad.choice".sql.query: no such column: idd
 ` + proveBoth + `88:34: tools."bad.step".steps[0].sql.query: no such column: nope
 89:26: tools."bad.step".steps[1].sql.query: the answer has no column "gone", which the schema wants
+` + proveTie
+
+const proveTie = `105:64: tools."bad.tie".sql.nest.lines.query: the rows above have no column "idd" (did you mean "id"?)
+106:34: tools."bad.tie".sql.nest.lines.nest.again.query: the query gives no column "order", which by names
 `
 
 const provePostgres = `30:6: tools."bad.column".sql.query: column "custmer_id" does not exist (Perhaps you meant to reference the column "orders.customer_id".)
@@ -215,7 +229,7 @@ const provePostgres = `30:6: tools."bad.column".sql.query: column "custmer_id" d
 89:26: tools."bad.step".steps[1].sql.query: the answer has no column "gone", which the schema wants
 94:23: tools."bad.days".sql.query: inconsistent types deduced for parameter @days (integer versus text): write CAST(@days AS its type)
 98:41: tools."bad.what".sql.query: could not determine data type of parameter @what: write CAST(@what AS its type)
-`
+` + proveTie
 
 // logged collects a log.
 type logged struct {

@@ -76,7 +76,8 @@ type Statement struct {
 	Database string
 	Stmt     [2]*db.Stmt // by db.Dialect
 	Source   *graph.Text
-	Params   [2][]Param // of Stmt[dialect], in order
+	Above    *graph.Text // of a nest: the query whose rows it belongs to
+	Params   [2][]Param  // of Stmt[dialect], in order
 	// Offset maps a byte of Stmt[dialect].SQL to one of Source; 0 for a byte
 	// of a piece of choose.
 	Offset func(d db.Dialect, off int) int
@@ -135,14 +136,14 @@ func (b *Binding) Run(ctx context.Context, h *Host, env *expr.Env) *Outcome {
 func (b *Binding) Service(name string) Rules { return b.services[name] }
 
 // Statements gives every statement of the binding, its steps and undos, with
-// its text, for check --online; of a database that is chosen by the caller
-// once for each.
+// its text, for check --online, those of nests after the one above them; of a
+// database that is chosen by the caller once for each.
 func (b *Binding) Statements() []Statement {
 	var l []Statement
 	if b.query != nil {
 		for _, name := range b.database.names() {
 			l = append(l, b.query.statements(name)...)
-			l = appendNested(l, b.nests, name)
+			l = appendNested(l, b.query.text, b.nests, name)
 		}
 	}
 	for _, s := range b.steps {
@@ -154,10 +155,13 @@ func (b *Binding) Statements() []Statement {
 	return l
 }
 
-func appendNested(l []Statement, nests []*nest, database string) []Statement {
+func appendNested(l []Statement, above *graph.Text, nests []*nest, database string) []Statement {
 	for _, n := range nests {
-		l = append(l, n.query.statements(database)...)
-		l = appendNested(l, n.nests, database)
+		for _, s := range n.query.statements(database) {
+			s.Above = above
+			l = append(l, s)
+		}
+		l = appendNested(l, n.query.text, n.nests, database)
 	}
 	return l
 }
