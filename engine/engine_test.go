@@ -136,7 +136,7 @@ tools: {
 			login: {pin: string @secret()} | {token: string @secret(), pins?: [...{pin: string @secret()}]}
 			key: {...} @secret()
 		}
-		expr: "int(args.login.pins[0].pin) + int(args.key.a)"
+		sql: {query: "SELECT @sum AS n", args: sum: "{{ int(args.login.pins[0].pin) + int(args.key.a) }}"}
 	}
 	"accounts.write": {kind: "query", description: "d", sql: query: "DELETE FROM accounts"}
 	"accounts.slow": {

@@ -324,10 +324,17 @@ func hasSecret(s *shape.Shape, depth int) bool {
 			return true
 		}
 	}
-	for _, a := range s.Alts {
-		if hasSecret(a, depth+1) {
+	for _, p := range s.KeyPatterns {
+		if hasSecret(p.Shape, depth+1) {
 			return true
 		}
 	}
-	return hasSecret(s.Items, depth+1)
+	for _, l := range [][]*shape.Shape{s.Alts, s.Prefix, {s.Items, s.Rest}} {
+		for _, x := range l {
+			if hasSecret(x, depth+1) {
+				return true
+			}
+		}
+	}
+	return false
 }

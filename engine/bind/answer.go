@@ -16,12 +16,12 @@ func (c *compiler) shapeAnswer(b *Binding, g *graph.Binding) {
 	if g.HTTP != nil {
 		scope = WithAnswer(scope)
 	}
-	b.from = c.template(g.From, scope)
-	b.result = c.treeIn(g.Result, scope)
+	b.from = c.sentTemplate(g.From, scope)
+	b.result = c.sentTree(g.Result, scope)
 	switch {
 	case g.Total == nil:
 	case isHole(g.Total):
-		b.total = c.template(g.Total, scope)
+		b.total = c.sentTemplate(g.Total, scope)
 	case g.SQL == nil:
 		c.faults = append(c.faults, g.Total.Fault(0, "only SQL has columns: write {{ item.%s }}", g.Total.S))
 	default:

@@ -79,9 +79,11 @@ func (c *compiler) binding(g *graph.Binding, limit db.Limit) *Binding {
 		c.bindSteps(b, g)
 		return b
 	case g.Expr != nil:
-		b.expr = c.expression(g.Expr, expr.WantAny)
+		if b.expr = c.expression(g.Expr, expr.WantAny); b.expr != nil {
+			c.sent(g.Expr, b.expr.Reads())
+		}
 	case g.Value != nil:
-		b.value = c.tree(g.Value)
+		b.value = c.sentTree(g.Value, c.scope)
 	}
 	c.shapeAnswer(b, g)
 	return b
@@ -110,6 +112,28 @@ func (c *compiler) treeIn(n *graph.Node, scope *expr.Scope) *expr.Tree {
 	}
 	t, f := expr.CompileTree(n, scope)
 	c.faults = append(c.faults, f...)
+	return t
+}
+
+// sent tells the reads of @secret() parameters in what becomes an answer. What
+// a later step is given can be computed where it is used.
+func (c *compiler) sent(t *graph.Text, reads [][]string) {
+	c.faults = append(c.faults, presenters.SecretReads(t, reads, c.base, presenters.LeaveOut)...)
+}
+
+func (c *compiler) sentTree(n *graph.Node, scope *expr.Scope) *expr.Tree {
+	t := c.treeIn(n, scope)
+	if t != nil {
+		c.sent(&graph.Text{At: n.At, Path: n.Path}, t.Reads())
+	}
+	return t
+}
+
+func (c *compiler) sentTemplate(src *graph.Text, scope *expr.Scope) *expr.Template {
+	t := c.template(src, scope)
+	if t != nil {
+		c.sent(src, t.Reads())
+	}
 	return t
 }
 

@@ -70,6 +70,7 @@ func (c *RuleCompiler) rule(r *graph.ErrorRule, scope *expr.Scope) (*rule, graph
 		faults = append(faults, f...)
 		if compiled != nil && !r.Unmasked {
 			faults = append(faults, c.masked(t, compiled.Reads())...)
+			faults = append(faults, presenters.SecretReads(t, compiled.Reads(), scope, presenters.LeaveOutOrInsist)...)
 		}
 		return compiled
 	}
@@ -85,6 +86,7 @@ func (c *RuleCompiler) rule(r *graph.ErrorRule, scope *expr.Scope) (*rule, graph
 		faults = append(faults, f...)
 		if tree != nil && !r.Unmasked {
 			faults = append(faults, c.masked(&d.Node.Text, tree.Reads())...)
+			faults = append(faults, presenters.SecretReads(&graph.Text{At: d.Node.At, Path: d.Node.Path}, tree.Reads(), scope, presenters.LeaveOutOrInsist)...)
 		}
 		out.details = append(out.details, detail{key: d.Name, tree: tree})
 	}

@@ -46,12 +46,12 @@ func (c *compiler) bindSteps(b *Binding, g *graph.Binding) {
 		}
 	}
 	b.lone = !b.writes && countSQL(b.steps) == 1
-	b.from = c.template(g.From, scope)
+	b.from = c.sentTemplate(g.From, scope)
 	shaped := scope
 	if g.From != nil {
 		shaped = scope.With("item", nil)
 	}
-	b.result = c.treeIn(g.Result, shaped)
+	b.result = c.sentTree(g.Result, shaped)
 	c.stepsTotal(b, g, shaped)
 	c.scope = scope
 }
@@ -77,7 +77,7 @@ func (c *compiler) stepsTotal(b *Binding, g *graph.Binding, scope *expr.Scope) {
 	switch last := b.steps[len(b.steps)-1]; {
 	case g.Total == nil:
 	case isHole(g.Total):
-		b.total = c.template(g.Total, scope)
+		b.total = c.sentTemplate(g.Total, scope)
 	case !b.last || last.binding.query == nil || last.each != nil:
 		c.faults = append(c.faults, g.Total.Fault(0, "only the rows of the last step, where they are the answer, have columns: write {{ NAME.%s }}", g.Total.S))
 	default:
@@ -90,6 +90,9 @@ func (c *compiler) step(s *graph.Step, limit db.Limit) *step {
 	out := &step{name: s.Name, path: s.Path, optional: s.Optional}
 	before := c.scope
 	out.each = c.template(s.Each, before)
+	if out.each != nil && (s.Value != nil || s.Expr != nil || s.From != nil || s.Result != nil) {
+		c.sent(s.Each, out.each.Reads()) // its elements are in item
+	}
 	if s.Each != nil {
 		c.scope = before.With("item", nil)
 	}

@@ -47,7 +47,7 @@ tools: {
 	echo: {
 		kind: "query", description: "d"
 		params: password: string @secret()
-		value: "{{ env.GREETING }}, {{ args.password }}"
+		sql: {query: "SELECT @hello || @password AS said", args: hello: "{{ env.GREETING }}", one: true}
 	}
 	greet: {kind: "query", description: "d", value: "{{ env.GREETING }}"}
 }
@@ -145,7 +145,7 @@ func TestLeaks(t *testing.T) {
 	}
 	for _, want := range []string{
 		"leak: a value of 15 characters that is redacted or secret stands in the answer, on line 12 of",
-		"leak: a value of 14 characters that is redacted or secret stands in the answer, on line 4 of",
+		"leak: a value of 14 characters that is redacted or secret stands in the answer, on line 5 of",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s does not say %s", got, want)
