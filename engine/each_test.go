@@ -131,7 +131,7 @@ tools: {
 		]
 		result: {before: "{{ before.n }}", after: "{{ after.n }}"}
 	}
-	"orders.sneak": {kind: "query", description: "d", steps: [{sql: query: "SELECT 1 AS n"}, {sql: query: "INSERT INTO orders (id) VALUES (9)"}]}
+	"orders.sneak": {kind: "query", description: "d", steps: [{sql: query: "SELECT 1 AS n"}, {sql: query: "WITH one AS (SELECT 1) INSERT INTO orders (id) VALUES (9)"}]}
 	"orders.alone": {kind: "query", description: "d", steps: [{name: "n", expr: "40"}, {sql: {query: "SELECT CAST(@n AS integer) + 2 AS n", one: true}}]}
 	"orders.none": {kind: "query", description: "d", steps: [{name: "n", expr: "40"}, {sql: {query: "SELECT id FROM orders WHERE id = @n", one: true}}]}
 	"orders.rows": {kind: "query", description: "d", steps: [{name: "n", expr: "40"}, {sql: query: "SELECT id, count(*) OVER () AS n FROM orders ORDER BY id"}], total: "n", limit: rows: 1}

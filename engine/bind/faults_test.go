@@ -23,6 +23,8 @@ func TestFaults(t *testing.T) {
 		{"SELECT @a, @b", "a.cue:1:8: tools.t.sql.query: @a: no parameter has this name: declare it in params, or compute it in args beside the query\n" +
 			"a.cue:1:12: tools.t.sql.query: @b: no parameter has this name: declare it in params, or compute it in args beside the query"},
 		{"SELECT 1; SELECT 2", `a.cue:1:11: tools.t.sql.query: there are two statements in one query: give the second a tool of its own`},
+		{" -- soon\n(update t SET a = 1", `a.cue:2:2: tools.t.sql.query: a query tool reads: use kind: "action" or "mutation"`},
+		{"REPLACE INTO t VALUES (1)", `a.cue:1:1: tools.t.sql.query: a query tool reads: use kind: "action" or "mutation"`},
 		{"SELECT 1 ORDER BY @status", `a.cue:1:19: tools.t.sql.query: ORDER BY @status would sort by one constant: list the orders in choose: status`},
 	} {
 		x := tool("query", c.query, params)

@@ -159,6 +159,9 @@ func (c *compiler) form(d db.Dialect, text *graph.Text, pieces map[string]*graph
 		}
 		sources[name] = s
 	}
+	if off, writes := db.Writes(d, text.S); writes && !c.writes {
+		w.faults = append(w.faults, text.Fault(off, "a query tool reads: use kind: \"action\" or \"mutation\""))
+	}
 	r := w.statement(text)
 	if len(w.faults) > 0 {
 		r = &rewritten{sql: text.S, marks: []mark{{text: text}}}

@@ -288,13 +288,36 @@ var readers = map[string]bool{"SELECT": true, "WITH": true, "VALUES": true, "TAB
 // onlyReads tells whether a PostgreSQL statement may run where nothing may be
 // written.
 func onlyReads(sql string) bool {
-	tokens, _ := Lex(Postgres, sql)
+	word, _ := firstWord(Postgres, sql)
+	return word == "" || readers[word]
+}
+
+// firstWord gives the first word of a statement in capitals, and where it
+// stands; "" if nothing does.
+func firstWord(d Dialect, sql string) (word string, off int) {
+	tokens, _ := Lex(d, sql)
 	for _, t := range tokens {
 		if word := sql[t.Start:t.End]; t.Kind != Space && word != "(" {
-			return readers[strings.ToUpper(word)]
+			return strings.ToUpper(word), t.Start
 		}
 	}
-	return true // nothing stands there
+	return "", 0
+}
+
+// writers are the words that begin a statement which writes, on either engine.
+// A word that is in neither list is the engine's to refuse: it may be misspelt.
+var writers = map[string]bool{
+	"INSERT": true, "UPDATE": true, "DELETE": true, "REPLACE": true, "MERGE": true, "TRUNCATE": true,
+	"CREATE": true, "ALTER": true, "DROP": true, "GRANT": true, "REVOKE": true, "COMMENT": true,
+	"CALL": true, "DO": true, "COPY": true, "VACUUM": true, "REINDEX": true, "REFRESH": true,
+}
+
+// Writes tells whether the first word of a statement says that it writes, and
+// where that word stands. One that begins otherwise may write all the same; a
+// read-only transaction refuses it then.
+func Writes(d Dialect, sql string) (off int, writes bool) {
+	word, off := firstWord(d, sql)
+	return off, writers[word]
 }
 
 // statementStart gives the byte at which the n-th statement of a PostgreSQL
