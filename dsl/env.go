@@ -1,6 +1,7 @@
 package dsl
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/format"
 	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
@@ -129,11 +131,20 @@ func (d *doc) variable(n *node, f *shape.Field, optional bool) *ast.Field {
 		label.Value = literalOf(standIn(x.Shape)) // what it holds is not looked at: a fault would show it
 		return label
 	}
+	if !isScalarType(x.Shape) {
+		d.faults.Add(n.at(), n.path, "must be a text, a number or true or false: there are no lists and structs in the environment")
+		label.Value = &ast.BottomLit{}
+		d.replaced = append(d.replaced, n.label)
+		return label
+	}
 	got, err := x.Lookup(d.options.Env)
 	switch {
 	case err != nil && d.options.EnvMayMiss && !isSet(d.options.Env, n.name):
 		got = standIn(x.Shape)
 	case err != nil:
+		if lost := n.lostDefault(); lost != "" && !f.HasDefault && !isSet(d.options.Env, n.name) {
+			err = fmt.Errorf("is not set in the environment, and its default %s does not fit its type", lost)
+		}
 		d.faults.Add(x.At, n.path, "%v", err)
 		got = standIn(x.Shape)
 	case got == nil && optional:
@@ -151,6 +162,34 @@ func (d *doc) variable(n *node, f *shape.Field, optional bool) *ast.Field {
 func isSet(env func(string) (string, bool), name string) bool {
 	_, ok := env(name)
 	return ok
+}
+
+// isScalarType tells whether a variable of the environment can have the type.
+func isScalarType(s *shape.Shape) bool {
+	switch s.Kind {
+	case shape.List, shape.Struct:
+		return false
+	case shape.Union:
+		return !slices.ContainsFunc(s.Alts, func(a *shape.Shape) bool { return !isScalarType(a) })
+	}
+	return true
+}
+
+// lostDefault gives the default that the source of a value marks, for a value
+// that has none: what else is said of its type leaves it out. "" for no mark.
+func (n *node) lostDefault() string {
+	found := ""
+	for _, e := range n.exprs {
+		ast.Walk(e, func(x ast.Node) bool {
+			if u, ok := x.(*ast.UnaryExpr); ok && u.Op == token.MUL && found == "" {
+				if b, err := format.Node(u.X); err == nil {
+					found = string(b)
+				}
+			}
+			return true
+		}, nil)
+	}
+	return found
 }
 
 func takesText(s *shape.Shape) bool {
