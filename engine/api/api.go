@@ -116,6 +116,7 @@ type Response struct {
 	Status  int
 	Headers *value.Object // lower-case names, sorted; several values joined by ", "
 	Body    any           // as value: JSON parsed, CSV a list of objects, text a string, anything else nil
+	Binary  bool          // the body is neither JSON, CSV nor text
 	Raw     []byte        // the body as it came, for images and binary content
 	Type    string        // media type without parameters, lower case; "" if the service did not say
 	URL     string        // where the answer came from, after redirects

@@ -41,6 +41,7 @@ func newResponse(a *http.Response, raw []byte) (*Response, error) {
 	if r.Body, err = decode(t, params["charset"], raw); err != nil && r.Status < http.StatusBadRequest {
 		return nil, err
 	}
+	r.Binary = r.Body == nil && !isJSON(t) // JSON may be null
 	return r, nil
 }
 
@@ -61,7 +62,7 @@ func headersOf(h http.Header) *value.Object {
 // type what it looks like.
 func decode(t, charset string, raw []byte) (any, error) {
 	switch {
-	case t == "application/json" || strings.HasSuffix(t, "+json") || t == "text/json":
+	case isJSON(t):
 		return decodeJSON(raw)
 	case t == "text/csv" || t == "application/csv":
 		s, err := text(charset, raw)
@@ -85,6 +86,10 @@ func decode(t, charset string, raw []byte) (any, error) {
 		return string(raw), nil
 	}
 	return nil, nil
+}
+
+func isJSON(t string) bool {
+	return t == "application/json" || strings.HasSuffix(t, "+json") || t == "text/json"
 }
 
 var byteOrderMark = []byte("\uFEFF")

@@ -104,7 +104,7 @@ func (c *Client) try(ctx context.Context, r *Request, u *url.URL, header http.He
 	}
 	target := *u
 	req := (&http.Request{Method: r.Method, URL: &target, Host: u.Host, Header: header.Clone()}).WithContext(inTime)
-	if r.Body != nil {
+	if len(r.Body) > 0 { // an empty one would go out chunked, which not all servers read
 		req.ContentLength = int64(len(r.Body))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
 		req.Body, _ = req.GetBody() // never fails

@@ -155,7 +155,7 @@ func (r *request) send(w *work, client *api.Client, q *api.Request, env *expr.En
 		return nil, err
 	}
 	body := a.Body
-	if body == nil && len(a.Raw) > 0 && a.Status < http.StatusBadRequest {
+	if a.Binary && a.Status < http.StatusBadRequest {
 		body = binary(a)
 	}
 	env.Set("body", body)

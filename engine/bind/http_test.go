@@ -116,6 +116,9 @@ func TestRequests(t *testing.T) {
 		if len(body) > 0 {
 			fmt.Fprintf(w, " %s %s", r.Header.Get("Content-Type"), body)
 		}
+		if r.ContentLength != int64(len(body)) {
+			fmt.Fprintf(w, " of length %d, %q", r.ContentLength, r.TransferEncoding)
+		}
 	}
 	for _, c := range []struct{ kind, http, args, want string }{
 		{"query", `get: "/items/{{ args.id }}"`, `{"id":"7"}`, `GET /items/7`},
@@ -135,6 +138,7 @@ func TestRequests(t *testing.T) {
 		{"mutation", `delete: "/items/{{ args.id }}"`, `{"id":"1"}`, `DELETE /items/1`},
 		{"action", `post: "/items", form: {id: "{{ args.id }}", note: "{{ args.note }}", ids: "{{ args.ids }}", n: 900}`, `{"id":"a&b=c\r\n","ids":["x","y"]}`,
 			`POST /items application/x-www-form-urlencoded id=a%26b%3Dc%0D%0A&ids=x&ids=y&n=900`},
+		{"action", `post: "/items", form: note: "{{ args.note }}"`, `{}`, `POST /items`},
 	} {
 		b, faults := toolOf(t, shopSpec(c.kind, "http: {"+c.http+"}"), 0)
 		if faults != "" {
@@ -272,7 +276,11 @@ func TestServiceAnswers(t *testing.T) {
 			w.Header().Set("X-Count", "12")
 			_, _ = io.WriteString(w, `{"total":12,"items":[{"z":1,"a":1.10},{"z":2,"a":2}]}`)
 		},
-		"none":    func(w http.ResponseWriter) { w.WriteHeader(204) },
+		"none": func(w http.ResponseWriter) { w.WriteHeader(204) },
+		"null": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, "null")
+		},
 		"missing": func(w http.ResponseWriter) { w.WriteHeader(404); _, _ = io.WriteString(w, `{"secret":1}`) },
 		"png": func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "image/png")
@@ -292,6 +300,7 @@ func TestServiceAnswers(t *testing.T) {
 		{"list", `result: {status: "{{ status }}", no: "{{ headers['x-no'] }}"}`, `{"status":200,"no":null}`},
 		{"none", ``, `null`},
 		{"none", `from: "{{ body.items }}", result: {a: "{{ item.a }}"}`, `null`},
+		{"null", ``, `null`},
 		{"missing", `from: "{{ body.items }}"`, `refused 404 "{\"secret\":1}" service shop answered 404`},
 		{"png", ``, `{"type":"image/png","size":4,"data":"iVBORw=="}`},
 		{"csv", `result: "{{ item.sku }}"`, `["tea","cup"]`},

@@ -124,6 +124,9 @@ func (w *work) within(b *Binding, on *database, i int, rest func(*db.Tx) error) 
 		defer delete(w.open, name)
 		return rest(t)
 	})
+	if err != nil {
+		w.rolledBack(name, undos)
+	}
 	switch {
 	case err == nil:
 		w.committed = b.writes
@@ -217,7 +220,7 @@ func (w *work) elements(s *step) ([]any, error) {
 func (w *work) once(s *step, env *expr.Env, o *Outcome) error {
 	own := env.Fork() // item and a service's answer are this step's alone
 	sends := w.sends
-	err := w.attempt(s, own, o)
+	database, err := w.attempt(s, own, o)
 	own.Set("item", o.Item)
 	own.Set("result", o.Result)
 	if s.name != "" {
@@ -228,7 +231,7 @@ func (w *work) once(s *step, env *expr.Env, o *Outcome) error {
 		if s.name != "" {
 			after.Set(s.name, o.Result)
 		}
-		w.done = append(w.done, done{s, after, w.sends - sends})
+		w.done = append(w.done, done{s, after, w.sends - sends, database})
 	}
 	failure, broken := w.ruled(s, own, o, err)
 	switch {
@@ -246,16 +249,17 @@ func (w *work) once(s *step, env *expr.Env, o *Outcome) error {
 	return inStep(s, err)
 }
 
-// attempt runs the binding of a step. In a transaction the failure of an
-// optional one leaves the others as they are.
-func (w *work) attempt(s *step, env *expr.Env, o *Outcome) error {
+// attempt runs the binding of a step and gives the database of its statement,
+// "" for none. In a transaction the failure of an optional one leaves the
+// others as they are.
+func (w *work) attempt(s *step, env *expr.Env, o *Outcome) (database string, err error) {
 	b := s.binding
 	if b.query == nil {
-		return w.answer(b, on{}, env, o)
+		return "", w.answer(b, on{}, env, o)
 	}
 	name, err := b.database.pick(w.env)
 	if err != nil {
-		return err
+		return "", err
 	}
 	q := w.open[name]
 	run := func() error {
@@ -266,9 +270,9 @@ func (w *work) attempt(s *step, env *expr.Env, o *Outcome) error {
 		return err
 	}
 	if s.optional && q.tx != nil {
-		return q.tx.Try(w.ctx, run)
+		return name, q.tx.Try(w.ctx, run)
 	}
-	return run()
+	return name, run()
 }
 
 // ruled looks at the error rules of a step and, if a service has answered, at

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
@@ -15,6 +16,16 @@ type done struct {
 	step  *step
 	env   *expr.Env // the names as they were after the step, item of each too
 	sends int       // the requests that the undo takes back
+	// database is where the step's statement ran, "" for one without.
+	database string
+}
+
+// rolledBack drops the undos, from the n-th on, of statements whose
+// transaction on a database was rolled back, or nobody knows whether it was:
+// what is gone already must not be taken back once more.
+func (w *work) rolledBack(database string, n int) {
+	kept := slices.DeleteFunc(w.done[n:], func(d done) bool { return d.database == database })
+	w.done = w.done[:n+len(kept)]
 }
 
 // undoTimeout bounds one undo, undoTotal all of a call. A caller who goes away,
