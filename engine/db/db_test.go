@@ -119,6 +119,32 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
+// What an action sets on SQLite's one writer would hold for all calls after it.
+func TestWriterKeepsItsSettings(t *testing.T) {
+	d := open(t, db.Config{Name: "lite", URL: "sqlite::memory:"})
+	script(t, d, "CREATE TABLE a (i int)")
+	for _, sql := range []string{"PRAGMA query_only=on", "PRAGMA foreign_keys=off", "PRAGMA user_version=5", "ATTACH ':memory:' AS other", "COMMIT", "SAVEPOINT x"} {
+		err := d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
+			_, err := q.Query(t.Context(), stmt(d, sql), nil, db.Limit{})
+			return err
+		})
+		if err == nil || !strings.Contains(err.Error(), "not authorized") {
+			t.Errorf("%s gives %v", sql, err)
+		}
+	}
+	err := d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
+		_, err := q.Query(t.Context(), stmt(d, "INSERT INTO a SELECT count(*) FROM pragma_table_info('a')"), nil, db.Limit{})
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	script(t, d, "PRAGMA user_version=5") // the owner's own file
+	if got := asJSON(query(t, d, stmt(d, "SELECT i FROM a"))); got != `[{"i":1}]` {
+		t.Errorf("afterwards a is %s", got)
+	}
+}
+
 func TestConstraintStates(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *db.DB) {
 		script(t, d, `CREATE TABLE p (id int PRIMARY KEY);

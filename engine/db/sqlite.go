@@ -105,10 +105,11 @@ func (c *sqliteConn) setUp(file, reader bool) error {
 			return err
 		}
 	}
-	if !reader {
-		return c.raw.Exec("PRAGMA foreign_keys=on")
+	pragma := "PRAGMA foreign_keys=on"
+	if reader {
+		pragma = "PRAGMA query_only=on"
 	}
-	if err := c.raw.Exec("PRAGMA query_only=on"); err != nil {
+	if err := c.raw.Exec(pragma); err != nil {
 		return err
 	}
 	return c.raw.SetAuthorizer(c.authorize)
@@ -121,8 +122,8 @@ var readPragmas = map[string]bool{
 	"index_list": true, "foreign_key_list": true, "foreign_key_check": true,
 }
 
-// authorize keeps a query from leaving the cage: the statements that
-// query_only does not stop.
+// authorize keeps a statement from leaving the cage: what query_only does not
+// stop, and what would change the connection for the calls that have it next.
 func (c *sqliteConn) authorize(action sqlite3.AuthorizerActionCode, name3, name4, _, _ string) sqlite3.AuthorizerReturnCode {
 	if c.own {
 		return sqlite3.AUTH_OK

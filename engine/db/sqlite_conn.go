@@ -18,7 +18,7 @@ import (
 type sqliteConn struct {
 	raw   *sqlite3.Conn
 	stmts map[string]*sqliteStmt // by text: a statement outlives a reload
-	own   bool                   // a statement of this package runs
+	own   bool                   // a statement of this package or of the owner runs
 	made  time.Time
 	idle  time.Time // since when nobody uses it
 	// broken: its state is not known, it must not be used again.
@@ -241,7 +241,9 @@ func (st *sqliteStmt) read(l Limit) (*Answer, error) {
 func (c *sqliteConn) script(ctx context.Context, sql string) error {
 	done := c.careful()
 	defer c.interruptible(ctx)()
+	c.own = true // a file of the owner's
 	err := c.statements(sql)
+	c.own = false
 	done()
 	return sqliteError(ctx, err)
 }
