@@ -51,9 +51,7 @@ func (d *doc) resolveTool(t *graph.Tool, it *item) {
 	}
 	d.mergeParams(t, it)
 	d.returns(t, it)
-	if g := d.g.Group(groupOf(t.Name)); g != nil && g.Select && !it.has("select") && t.Returns != nil {
-		t.Select = true // there are declared fields to choose from
-	}
+	d.selects(t, it)
 	d.resolveBinding(t, &t.Binding, it)
 	d.resolveSteps(t, it)
 	d.ruleNames(it, sourceOf(it))
@@ -65,6 +63,23 @@ func (d *doc) resolveTool(t *graph.Tool, it *item) {
 	if t.SQL != nil && t.SQL.One && t.Limit.Rows > 0 {
 		r := it.get("limit").get("rows")
 		d.faults.Add(r.at(), r.path(), "limits nothing: sql.one gives at most one row")
+	}
+}
+
+// selects decides whether an agent may choose fields of the answer: there must
+// be declared ones.
+func (d *doc) selects(t *graph.Tool, it *item) {
+	fields := t.Returns != nil && t.Returns.Schema != nil && len(t.Returns.Schema.Fields) > 0
+	switch f := it.get("select"); {
+	case f == nil:
+		g := d.g.Group(groupOf(t.Name))
+		t.Select = g != nil && g.Select && fields
+	case t.Select && !fields:
+		t.Select = false
+		if r := it.get("returns"); it.isBroken("returns") || r != nil && r.form.kind != formStruct && d.g.Presenter(r.text.S) == nil {
+			return // what is wrong with its presenter is told
+		}
+		d.faults.Add(f.at(), f.path(), "there is nothing to select: give the tool a presenter (returns) whose schema names fields")
 	}
 }
 

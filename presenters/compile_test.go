@@ -121,7 +121,7 @@ a.cue:7:1: presenters.P: must be a list, not a whole number`},
 		"_select": {func(p *graph.Presenter, g *graph.Graph) {
 			g.Tools[0].Select, g.Tools[0].At = true, at
 			g.Tools[0].Params.Fields = []*shape.Field{{Name: "_select", Shape: anyText()}}
-		}, `a.cue:1:1: tools.p.get.params._select: _select is the server's own parameter of tools with select: true: rename yours`},
+		}, `a.cue:1:1: tools.p.get.params._select: _select is the server's own parameter: rename yours`},
 		"conflict": {func(p *graph.Presenter, g *graph.Graph) {
 			g.Server.Exposition = "grouped"
 			g.Tools[0].Params.Fields = []*shape.Field{{Name: "n", Shape: anyText()}}

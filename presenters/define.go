@@ -207,12 +207,12 @@ func (d *definition) selectKeys() []string {
 
 // withSelect is the parameters and, last, _select.
 func (d *definition) withSelect(c *compiler) *shape.Shape {
-	keys := d.selectKeys()
-	if keys == nil {
+	if d.params.Field(selectName) != nil {
+		c.faults.Add(d.tool.At, d.tool.Path+".params."+selectName, "%s is the server's own parameter: rename yours", selectName)
 		return d.params
 	}
-	if d.params.Field(selectName) != nil {
-		c.faults.Add(d.tool.At, d.tool.Path+".params."+selectName, "%s is the server's own parameter of tools with select: true: rename yours", selectName)
+	keys := d.selectKeys()
+	if keys == nil {
 		return d.params
 	}
 	p := *d.params

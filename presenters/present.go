@@ -153,8 +153,8 @@ func isTextType(mime string) bool {
 	return strings.HasPrefix(mime, "text/") || strings.HasSuffix(mime, "json") || strings.HasSuffix(mime, "xml")
 }
 
-// take makes the content block of a tool that sends one, and the rest of the
-// data without the column that it came from.
+// take makes the content block of a tool that sends one, nil if the value is
+// nil, and the rest of the data without the column that it came from.
 func (c *content) take(r *renderer, p *prepared) (*Content, func() any, error) {
 	data := p.item(0, false)
 	if p.list {
@@ -172,10 +172,16 @@ func (c *content) take(r *renderer, p *prepared) (*Content, func() any, error) {
 			return nil, nil, err
 		}
 	} else if o, ok := data.(*value.Object); ok {
-		src, _ = o.Get(c.column)
+		var has bool
+		if src, has = o.Get(c.column); !has {
+			return nil, nil, fmt.Errorf("%s content: the answer has no field %q", c.kind, c.column)
+		}
 		o = o.Clone()
 		o.Delete(c.column)
 		rest = func() any { return o }
+	}
+	if src == nil {
+		return nil, rest, nil // NULL: there is none
 	}
 	s, ok := src.(string)
 	if !ok {

@@ -202,6 +202,17 @@ func TestContent(t *testing.T) {
 	if got, want := string(resp.AppendResult(nil, true)), `{"content":[{"type":"text","text":"{\n  \"name\": \"a\"\n}"},{"type":"image","data":"3q2+7w==","mimeType":"image/png"}]}`; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
+	resp, err = v.Present(&Call{Env: benchEnv(), Total: -1}, value.Of("name", "a", "picture", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(resp.AppendResult(nil, true)), `{"content":[{"type":"text","text":"{\n  \"name\": \"a\"\n}"}]}`; got != want {
+		t.Errorf("without a picture: got %s\nwant %s", got, want)
+	}
+	_, err = v.Present(&Call{Env: benchEnv(), Total: -1}, value.Of("name", "a"))
+	if err == nil || err.Error() != `image content: the answer has no field "picture"` {
+		t.Errorf("got %v", err)
+	}
 	_, err = v.Present(&Call{Env: benchEnv(), Total: -1}, value.Of("picture", "no base64"))
 	if err == nil || err.Error() != "image content needs bytes as base64 text: illegal base64 data at input byte 2" {
 		t.Errorf("got %v", err)
