@@ -18,49 +18,58 @@ import (
 // leaves as JSON-RPC error -32602.
 var ErrUnknownTool = errors.New("unknown tool")
 
-// Call answers tools/call: name is the exposed name (or, from the command
-// line and tests, the dotted one), args the raw JSON of the arguments (empty:
-// none). The only error is ErrUnknownTool, with the response that the command
-// line and tests show; everything else is a response. Call recovers panics.
+// Call answers tools/call: name is the exposed name, as List shows it, args
+// the raw JSON of the arguments (empty: none). The only error is
+// ErrUnknownTool, with the response that the command line and tests show;
+// everything else is a response. Call recovers panics.
 func (p *Program) Call(ctx context.Context, c *Caller, name string, args []byte) (*presenters.Response, error) {
-	return p.Traced(ctx, c, name, args, nil)
+	return p.call(ctx, &call{caller: c}, name, args)
 }
 
-// Traced is Call for golden tests: withheld is called with every value that a
+// Traced is Call for the command line and tests: name may also be the dotted
+// one of the spec. withheld (nil: nothing) is called with every value that a
 // mask took out of the answer.
-func (p *Program) Traced(ctx context.Context, c *Caller, name string, args []byte, withheld func(v any)) (resp *presenters.Response, err error) {
+func (p *Program) Traced(ctx context.Context, c *Caller, name string, args []byte, withheld func(v any)) (*presenters.Response, error) {
+	return p.call(ctx, &call{caller: c, declared: true, withheld: withheld}, name, args)
+}
+
+func (p *Program) call(ctx context.Context, c *call, name string, args []byte) (resp *presenters.Response, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			resp, err = p.panicked(name, r), nil
+			resp, err = p.panicked(c, name, r), nil
 		}
 	}()
 	given, failed := parseArgs(name, args)
 	if failed != nil {
 		return failed, nil
 	}
-	visible := func(tool string) bool { return p.visible(c, tool) }
-	t := p.tools[name]
-	if t == nil || !visible(name) || p.views.Chooses(name, given) {
+	c.visible = func(tool string) bool { return p.visible(c.caller, tool) }
+	if t := p.tools[name]; c.declared && t != nil && c.visible(name) && !p.views.Chooses(name, given) {
+		c.tool = t
+	} else {
 		var dotted string
-		dotted, given, failed = p.views.Route(name, given, visible)
+		dotted, given, failed = p.views.Route(name, given, c.visible)
 		if failed != nil {
 			return failed, nil
 		}
-		if t = p.tools[dotted]; t == nil {
+		if c.tool = p.tools[dotted]; c.tool == nil {
 			return presenters.UnknownTool(name), ErrUnknownTool
 		}
 	}
-	return p.answer(ctx, &call{caller: c, tool: t, visible: visible, withheld: withheld}, given), nil
+	c.args = given
+	return p.answer(ctx, c, given), nil
 }
 
 // call is one call on its way.
 type call struct {
-	caller  *Caller
-	tool    *tool
-	visible func(tool string) bool
-	env     *expr.Env
-	choice  []string // the _select argument
-	args    *value.Object
+	caller *Caller
+	// declared: the tool may be meant by its dotted name.
+	declared bool
+	tool     *tool // nil: not known yet
+	visible  func(tool string) bool
+	env      *expr.Env
+	choice   []string      // the _select argument
+	args     *value.Object // nil: not known yet; as they were sent until they are checked
 	// withheld is told what masks took out; nil in a served call.
 	withheld func(v any)
 }
@@ -256,12 +265,12 @@ func (p *Program) unexpected(c *call, cause error) *presenters.Response {
 	return presenters.Internal(c.tool.action, id, c.tool.mayRepeat)
 }
 
-func (p *Program) panicked(name string, r any) *presenters.Response {
+func (p *Program) panicked(c *call, name string, r any) *presenters.Response {
 	id := p.incident()
-	p.log.Error("call panicked", "incident", id, "tool", name, "cause", p.scrub(nil, fmt.Sprint(r)), "stack", string(debug.Stack()))
 	action, mayRepeat := presenters.ActionName(name), false
-	if t := p.tools[name]; t != nil {
-		action, mayRepeat = t.action, t.mayRepeat
+	if t := c.tool; t != nil {
+		name, action, mayRepeat = t.graph.Name, t.action, t.mayRepeat
 	}
+	p.log.Error("call panicked", "incident", id, "tool", name, "cause", p.scrub(c, fmt.Sprint(r)), "stack", string(debug.Stack()))
 	return presenters.Internal(action, id, mayRepeat)
 }

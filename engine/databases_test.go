@@ -216,7 +216,7 @@ tools: {
 `, "DB", `"{{ ctx.claims.sub }}"`, -1)
 	onBoth(t, spec, twoSchema, func(t *testing.T, p *engine.Program, _ *bytes.Buffer) {
 		as := func(sub any, tool, args string) string {
-			r, _ := p.Call(t.Context(), &engine.Caller{Claims: value.Of("sub", sub)}, tool, []byte(args))
+			r, _ := p.Traced(t.Context(), &engine.Caller{Claims: value.Of("sub", sub)}, tool, []byte(args), nil)
 			return strings.Join(strings.Fields(text(r)), " ")
 		}
 		as("north", "notes.add", `{"id":1}`)
@@ -262,7 +262,7 @@ DO $$ BEGIN CREATE ROLE `+role+`; EXCEPTION WHEN duplicate_object THEN NULL; END
 GRANT SELECT, INSERT ON notes TO `+role+`;
 `, engine.Options{Fresh: true, URL: postgres(t)})
 	as := func(claims *value.Object, tool, args string) string {
-		r, _ := p.Call(context.Background(), &engine.Caller{Claims: claims}, tool, []byte(args))
+		r, _ := p.Traced(context.Background(), &engine.Caller{Claims: claims}, tool, []byte(args), nil)
 		return strings.Join(strings.Fields(text(r)), " ")
 	}
 	ann, bob := value.Of("sub", "ann"), value.Of("sub", "bob")

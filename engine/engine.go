@@ -35,6 +35,7 @@ type Program struct {
 	log      *slog.Logger
 	incident func() string
 	secrets  []string // values that no log line may hold
+	parts    []string // of URLs, words that no log line may hold
 
 	// later is set by Start: the proofs that wait for a database.
 	later *proofs

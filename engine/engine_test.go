@@ -82,7 +82,7 @@ func programWith(t *testing.T, spec, schema string, o engine.Options) (*engine.P
 
 func call(t *testing.T, p *engine.Program, tool, args string) *presenters.Response {
 	t.Helper()
-	resp, err := p.Call(context.Background(), &engine.Caller{Session: "s", Claims: p.Server().Local}, tool, []byte(args))
+	resp, err := p.Traced(context.Background(), &engine.Caller{Session: "s", Claims: p.Server().Local}, tool, []byte(args), nil)
 	if err != nil && !errors.Is(err, engine.ErrUnknownTool) {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ tools: {
 		}
 		sql: {query: "SELECT @sum AS n", args: sum: "{{ int(args.login.pins[0].pin) + int(args.key.a) }}"}
 	}
-	"accounts.write": {kind: "query", description: "d", sql: query: "DELETE FROM accounts"}
+	"accounts.write": {kind: "query", description: "d", sql: query: "WITH one AS (SELECT 1) DELETE FROM accounts"}
 	"accounts.slow": {
 		kind: "query", description: "d", timeout: "50ms"
 		sql: query: "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
@@ -233,7 +233,7 @@ func TestCancelledCall(t *testing.T) {
 	p, _ := program(t, accounts, accountsSchema)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	resp, err := p.Call(ctx, &engine.Caller{}, "accounts.take", []byte(`{"id":1,"cents":1}`))
+	resp, err := p.Traced(ctx, &engine.Caller{}, "accounts.take", []byte(`{"id":1,"cents":1}`), nil)
 	if err != nil || text(resp) != "<tool_error>\n<message>[accounts/take] Request cancelled.</message>\n</tool_error>\n" {
 		t.Errorf("%v %s", err, text(resp))
 	}

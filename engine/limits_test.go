@@ -75,14 +75,14 @@ func TestCancelledInTheQueue(t *testing.T) {
 	for range 3 { // the place in the queue is free again after each
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*time.Millisecond, cancel)
-		resp, _ := p.Call(ctx, &engine.Caller{}, "jobs.run", nil)
+		resp, _ := p.Traced(ctx, &engine.Caller{}, "jobs.run", nil, nil)
 		if got, want := text(resp), "<tool_error>\n<message>[jobs/run] Request cancelled while waiting for execution slot.</message>\n</tool_error>\n"; got != want {
 			t.Errorf("got %s\nwant %s", got, want)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if resp, _ := p.Call(ctx, &engine.Caller{}, "jobs.run", nil); resp.Code != "TIMEOUT" {
+	if resp, _ := p.Traced(ctx, &engine.Caller{}, "jobs.run", nil, nil); resp.Code != "TIMEOUT" {
 		t.Errorf("time is over in the queue: %s", text(resp))
 	}
 	leave <- struct{}{}
@@ -157,7 +157,7 @@ tools: {
 		{engine.Caller{Session: "s"}, "x.ask", `{"n":7}`, "<tool_error code=\"CONFLICT\" severity=\"error\">\n<message>7 is much.</message>\n<recovery>Less.</recovery>\n<details>\n  <detail key=\"most\">5</detail>\n</details>\n<retry_after>3 seconds</retry_after>\n</tool_error>\n"},
 		{engine.Caller{Session: "s"}, "x.ask", `{"n":70}`, "<tool_error code=\"VALIDATION_ERROR\" severity=\"warning\">\n<message>70 is too much.</message>\n</tool_error>\n"},
 	} {
-		r, _ := p.Call(t.Context(), &c.who, c.tool, []byte(c.args))
+		r, _ := p.Traced(t.Context(), &c.who, c.tool, []byte(c.args), nil)
 		if got := text(r); got != c.want {
 			t.Errorf("%+v %s %s:\n%s\nwant\n%s", c.who, c.tool, c.args, got, c.want)
 		}

@@ -69,7 +69,7 @@ func TestOnce(t *testing.T) {
 		}
 		gives(t, p, "pay.list", ``, `{"n":3}`)
 		for _, who := range []*engine.Caller{{Claims: value.Of("sub", "you")}, {Session: "me"}, {Session: "you"}, {}} {
-			r, err := p.Call(t.Context(), who, "pay.in", []byte(`{"key":"k1","cents":6}`))
+			r, err := p.Traced(t.Context(), who, "pay.in", []byte(`{"key":"k1","cents":6}`), nil)
 			if err != nil || r.Code != "" {
 				t.Errorf("%v: %s", who, text(r))
 			}
@@ -80,7 +80,7 @@ func TestOnce(t *testing.T) {
 		for range 2 {
 			ends(t, p, "pay.in", `{"key":"k2","cents":-1}`, "VALIDATION_ERROR", failure("VALIDATION_ERROR", "A value is not allowed here.", "Send other values."))
 		}
-		r, _ := p.Call(t.Context(), &engine.Caller{Session: "s", Claims: p.Server().Local, Now: time.Now().Add(2 * time.Hour)}, "pay.in", []byte(`{"key":"k1","cents":9}`))
+		r, _ := p.Traced(t.Context(), &engine.Caller{Session: "s", Claims: p.Server().Local, Now: time.Now().Add(2 * time.Hour)}, "pay.in", []byte(`{"key":"k1","cents":9}`), nil)
 		if r.Code != "" {
 			t.Errorf("after its time: %s", text(r))
 		}

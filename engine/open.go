@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 
@@ -50,7 +49,7 @@ func (p *Program) Open(ctx context.Context, o Options) error {
 		p.incident = randomIncident
 	}
 	p.dbs = make(map[string]*db.DB, len(p.graph.Databases))
-	p.secrets = nil
+	p.secrets, p.parts = nil, nil
 	p.remember(o.Env)
 	secret, err := Secrets(p.graph, o.Env)
 	if err != nil {
@@ -104,14 +103,14 @@ func (p *Program) remember(env func(string) (string, bool)) {
 }
 
 func (p *Program) openDatabase(ctx context.Context, d *graph.Database, o Options, secret func(string) string) error {
-	address := ""
+	address, secretly := "", false
 	if o.URL != nil {
 		address = o.URL(d.Name)
 	}
 	if address == "" {
-		address = graph.Reveal(d.URL.S, secret)
+		address, secretly = graph.Reveal(d.URL.S, secret), graph.HasSecret(d.URL.S)
 	}
-	p.hideUser(address)
+	p.hideURL(address, secretly)
 	opened, err := db.Open(ctx, db.Config{
 		Name: d.Name, URL: address, Pool: db.Pool(d.Pool), Timeout: d.Timeout, Dir: filepath.Dir(d.At.File),
 		Session: d.Session != nil,
@@ -131,23 +130,11 @@ func (p *Program) openDatabase(ctx context.Context, d *graph.Database, o Options
 	return runScripts(ctx, opened, d.Init)
 }
 
-// hideUser keeps the password of a URL out of the log, whether the spec marks
-// it or not.
-func (p *Program) hideUser(raw string) {
-	u, err := url.Parse(raw)
-	if err != nil || u.User == nil {
-		return
-	}
-	if password, ok := u.User.Password(); ok && password != "" {
-		p.secrets = append(p.secrets, password)
-	}
-}
-
 // Fork gives a program of the same spec that has opened nothing, so that each
 // test case opens its own databases.
 func (p *Program) Fork() *Program {
 	f := *p
-	f.dbs, f.apis, f.secrets, f.later = nil, nil, nil, nil
+	f.dbs, f.apis, f.secrets, f.parts, f.later = nil, nil, nil, nil, nil
 	return &f
 }
 

@@ -145,7 +145,7 @@ func provingSession(s *graph.Session) (who *db.Session, fixed bool) {
 // refused tells what the server has against a statement.
 func (f *proof) refused(s *statement, r *db.Refusal, fixed bool) {
 	off := r.Offset
-	message := s.names(f.program.scrub(nil, r.Error()))
+	message := s.names(f.program.withoutSecrets(r.Error()))
 	var e *db.Error
 	state := ""
 	if errors.As(r, &e) {

@@ -15,8 +15,12 @@ func (p *Program) openAPI(a *graph.API, o Options, secret func(string) string) e
 	for _, h := range a.Headers {
 		c.Headers = append(c.Headers, [2]string{h.Name, shown(&h.Node.Text)})
 	}
+	p.hideURL(c.BaseURL, graph.HasSecret(a.BaseURL.S))
 	var err error
 	if a.Auth != nil {
+		if o := a.Auth.OAuth2; o != nil {
+			p.hideURL(shown(&o.TokenURL), graph.HasSecret(o.TokenURL.S))
+		}
 		if c.Auth, err = authOf(a.Auth, shown); err != nil {
 			return fmt.Errorf("auth: %w", err)
 		}

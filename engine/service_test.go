@@ -61,7 +61,7 @@ tools: {
 	for _, c := range []struct{ tool, what, code, text, log string }{
 		{"shop.read", "slow", "TIMEOUT", "The service behind this did not answer in time.", "service shop: no answer within 200ms"},
 		{"shop.write", "slow", "TIMEOUT", "The service behind this did not answer in time. A part of the call may have taken effect.", "no answer within 200ms"},
-		{"shop.read", "reset", "SERVER_BUSY", "The service behind this cannot be reached at the moment.", "service shop: connection reset by peer"},
+		{"shop.read", "reset", "SERVER_BUSY", "The service behind this cannot be reached at the moment.", "service shop: connection … by peer"}, // reset is an argument
 		{"shop.read", "elsewhere", "INTERNAL_ERROR", "[shop/read] Something went wrong. Incident i1.", "service shop: the service redirects to another host"},
 		{"shop.read", "broken", "INTERNAL_ERROR", "[shop/read] Something went wrong. Incident i1.", "service shop: the answer says that it is JSON, and is none"},
 		{"shop.read", "large", "INTERNAL_ERROR", "[shop/read] Something went wrong. Incident i1.", "service shop: the answer is larger than 1000 bytes"},

@@ -279,7 +279,7 @@ func TestUndoAfterCancel(t *testing.T) {
 			cancel()
 			<-r.Context().Done()
 		}})
-		resp, err := p.Call(ctx, &engine.Caller{}, "shop.sell", []byte(`{"id":1,"sku":"tea","pieces":2}`))
+		resp, err := p.Traced(ctx, &engine.Caller{}, "shop.sell", []byte(`{"id":1,"sku":"tea","pieces":2}`), nil)
 		if err != nil || text(resp) != "<tool_error>\n<message>[shop/sell] Request cancelled.</message>\n</tool_error>\n" {
 			t.Errorf("%v %s", err, text(resp))
 		}

@@ -45,7 +45,7 @@ func callCommand(ctx context.Context, c *cli, args []string) error {
 	if len(rest) == 3 {
 		raw = []byte(rest[2])
 	}
-	resp, _ := p.Call(ctx, who, rest[1], raw) // an unknown tool has its response too
+	resp, _ := p.Traced(ctx, who, rest[1], raw, nil) // an unknown tool has its response too
 	c.print(resp, *format, *structure)
 	if resp.IsError != nil && *resp.IsError {
 		return errReported

@@ -222,7 +222,7 @@ func play(ctx context.Context, p *engine.Program, t *graph.Test, log *bytes.Buff
 		if b.Ctx != nil {
 			c = *b.Ctx
 		}
-		resp, _ := p.Call(ctx, caller(p, c), b.Call, rawArgs(b.Args))
+		resp, _ := p.Traced(ctx, caller(p, c), b.Call, rawArgs(b.Args), nil)
 		if resp.Code != "" {
 			return nil, fmt.Errorf("before[%d]: %s ended in %s:\n%s", i, b.Call, resp.Code, renderBlocks(resp))
 		}
