@@ -271,7 +271,7 @@ func TestProveLater(t *testing.T) {
 	}
 	p, file := proving(t, proveDown, u.String(), slog.New(slog.NewTextHandler(log, nil)))
 	down := told(p.Prove(t.Context()), file)
-	if want := "4:12: databases.main: its statements cannot be proven: failed to connect to `user=postgres database=" + u.Path[1:] + "`: " +
+	if want := "4:12: databases.main: its statements cannot be proven: failed to connect to `user=[REDACTED] database=" + u.Path[1:] + "`: " +
 		u.Host + " (127.0.0.1): dial error: dial tcp " + u.Host + ": connect: connection refused\n"; down != want {
 		t.Errorf("check --online gives\n%swant\n%s", down, want)
 	}
