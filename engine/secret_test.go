@@ -82,7 +82,7 @@ tools: {
 }
 `, "", engine.Options{Transport: func(string) http.RoundTripper { return echo{} }})
 	call(t, p, "doc.read", `{"path":"it's private"}`)
-	call(t, p, "doc.send", `{"id":"private-17","deep":{"pin":"pin"}}`)
+	call(t, p, "doc.send", `{"id":"it's private-17","deep":{"pin":"pin"}}`)
 	got := log.String()
 	if strings.Count(got, "msg=") != 2 || !strings.Contains(got, "call failed") || !strings.Contains(got, `msg="call panicked" incident=i1 tool=doc.send cause="no … with [REDACTED]"`) {
 		t.Errorf("the log: %s", got)
