@@ -29,12 +29,16 @@ func (c *compiler) shapeAnswer(b *Binding, g *graph.Binding) {
 	}
 }
 
-// finish applies from, total and result to what the binding gave. An answer
-// that is nil stays nil.
+// finish applies total, from and result to what the binding gave. An answer
+// that is nil stays nil. total sees all of it: what counts the elements of a
+// list stands beside the list that from picks.
 func (b *Binding) finish(env *expr.Env, v any, o *Outcome) error {
 	o.Item, o.Result = v, v
 	if v == nil || b.from == nil && b.result == nil && b.total == nil {
 		return nil
+	}
+	if err := b.count(env, v, o); err != nil {
+		return err
 	}
 	if b.from != nil {
 		env = env.Fork()
@@ -47,26 +51,31 @@ func (b *Binding) finish(env *expr.Env, v any, o *Outcome) error {
 	return b.shape(env, o.Item, o)
 }
 
-// shape applies total and result to item, which from has made.
+// count applies total, which sees the answer as item.
+func (b *Binding) count(env *expr.Env, answer any, o *Outcome) error {
+	if b.total == nil {
+		return nil
+	}
+	env = env.Fork()
+	env.Set("item", answer)
+	n, err := b.total.Value(env)
+	if err == nil {
+		err = o.setTotal(n)
+	}
+	if err != nil {
+		return fmt.Errorf("total: %w", err)
+	}
+	return nil
+}
+
+// shape applies result to item, which from has made.
 func (b *Binding) shape(env *expr.Env, item any, o *Outcome) error {
 	o.Item, o.Result = item, item
-	if b.total == nil && (b.result == nil || item == nil) {
+	if b.result == nil || item == nil {
 		return nil
 	}
 	env = env.Fork()
 	env.Set("item", item)
-	if b.total != nil {
-		n, err := b.total.Value(env)
-		if err == nil {
-			err = o.setTotal(n)
-		}
-		if err != nil {
-			return fmt.Errorf("total: %w", err)
-		}
-	}
-	if b.result == nil || item == nil {
-		return nil
-	}
 	var err error
 	if o.Result, err = b.each(env, item); err != nil {
 		return fmt.Errorf("result: %w", err)

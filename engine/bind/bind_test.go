@@ -319,6 +319,13 @@ func TestExprAndValue(t *testing.T) {
 	x.From = text("{{ item.a }}")
 	x.Result = node("{{ item * 10 }}")
 	wants(t, call(t, nil, x, "n", int64(1)), `[10,20]`)
+	// total stands beside the list that from picks.
+	x.Expr, x.From, x.Result = text("{total: 40 + args.n, rows: [1, 2]}"), text("{{ item.rows }}"), node("{{ item * 10 }}")
+	x.Total = text("{{ item.total }}")
+	o := call(t, nil, x, "n", int64(2))
+	if wants(t, o, `[10,20]`); o.Total != 42 {
+		t.Errorf("total %d", o.Total)
+	}
 	x = tool("query", "", map[string]*shape.Shape{"n": num})
 	x.Value = &graph.Node{Kind: graph.Struct, Fields: []graph.NodeField{{Name: "b", Node: node("n is {{ args.n }}")}, {Name: "a", Node: &graph.Node{Kind: graph.Const, Const: int64(7)}}}}
 	wants(t, call(t, nil, x, "n", int64(1)), `{"b":"n is 1","a":7}`)

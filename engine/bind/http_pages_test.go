@@ -58,7 +58,7 @@ func TestPages(t *testing.T) {
 			[]string{"/l", "/l?page=2"}},
 		{"exactly the rows", `pages: next: "link"`, `from: "{{ body.items }}"`, 2, 4, `[1,2,3,4]`,
 			[]string{"/l", "/l?page=2"}},
-		{"from, result and total", `pages: next: "link"`, `from: "{{ filter(body.items, # % 2 == 0) }}", result: {n: "{{ item }}", of: "{{ body.total }}"}, total: "{{ body.total }}"`,
+		{"from, result and total", `pages: next: "link"`, `from: "{{ filter(body.items, # % 2 == 0) }}", result: {n: "{{ item }}", of: "{{ body.total }}"}, total: "{{ item.total }}"`,
 			2, 0, `[{"n":2,"of":102},{"n":4,"of":102}] total 102`, []string{"/l", "/l?page=2"}},
 		{"no list", `pages: next: "link"`, ``, 2, 0, `error: page 1: the answer is no list: say by from where its list is`, []string{"/l"}},
 		{"from is no list", `pages: next: "link"`, `from: "{{ body.total }}"`, 2, 0, `error: page 1: from: gives no list`, []string{"/l"}},

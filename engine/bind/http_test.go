@@ -294,6 +294,7 @@ func TestServiceAnswers(t *testing.T) {
 	for _, c := range []struct{ answer, binding, want string }{
 		{"list", ``, `{"total":12,"items":[{"z":1,"a":1.1},{"z":2,"a":2}]}`},
 		{"list", `from: "{{ body.items }}"`, `[{"z":1,"a":1.1},{"z":2,"a":2}]`},
+		{"list", `from: "{{ item.items }}", total: "{{ item.total }}"`, `[{"z":1,"a":1.1},{"z":2,"a":2}] total 12`},
 		{"list", `from: "{{ item.items }}", total: "{{ body.total }}"`, `[{"z":1,"a":1.1},{"z":2,"a":2}] total 12`},
 		{"list", `from: "{{ body.items }}", result: {a: "{{ item.a }}", of: "{{ body.total }}"}, total: "{{ int(headers['x-count']) }}"`,
 			`[{"a":1.1,"of":12},{"a":2,"of":12}] total 12`},

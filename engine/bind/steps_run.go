@@ -300,6 +300,9 @@ func (w *work) conclude(b *Binding) error {
 		if err != nil {
 			return fmt.Errorf("from: %w", err)
 		}
+		if err := b.count(env, v, o); err != nil {
+			return err
+		}
 		if err := b.shape(env, v, o); err != nil {
 			return err
 		}

@@ -57,6 +57,9 @@ func (w *work) answer(b *Binding, q on, env *expr.Env, o *Outcome) error {
 		}
 		status, _ := env.Get("status").(int64)
 		o.API, o.Status, o.Item = b.http.api, int(status), v
+		if err := b.count(env, env.Get("body"), o); err != nil { // of the last page
+			return err
+		}
 		return b.shape(env, v, o)
 	case b.expr != nil:
 		v, err = b.expr.Eval(env)
