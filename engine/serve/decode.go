@@ -54,8 +54,11 @@ func decode(body []byte) (m message, failed string) {
 	}
 	s := scanner{b: body}
 	if s.peek() != '{' || !s.object(0, func(key string) bool { return m.field(&s, key) }) || !s.end() {
-		if s.deep {
+		switch {
+		case s.deep:
 			return m, "request body nests too deeply"
+		case s.peek() == '[' && json.Valid(body):
+			return m, noBatch
 		}
 		return m, notJSON
 	}

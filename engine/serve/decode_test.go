@@ -111,7 +111,10 @@ func TestDecodeProblems(t *testing.T) {
 		{`{"params":{"name":1,"name":"x"}}`, "", ""},
 		{`{"params":{"arguments":null,"cursor":null,"name":null,"_meta":null}}`, "", ""},
 		{`{"params":null}`, "", ""},
-		{`[]`, notJSON, ""},
+		{`[]`, noBatch, ""},
+		{` [{"jsonrpc":"2.0","id":1,"method":"ping"}] `, noBatch, ""},
+		{`[{]`, notJSON, ""},
+		{`7`, notJSON, ""},
 		{`{"a":"` + "\xff" + `"}`, "request body is not valid UTF-8", ""},
 		{`{"a":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`, "request body nests too deeply", ""},
 	} {

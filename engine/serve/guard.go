@@ -104,27 +104,29 @@ func (g *guard) knowsOrigin(origin string, loopback bool) bool {
 	if !loopback {
 		return false
 	}
-	for _, scheme := range []string{"http://", "https://"} {
-		if host, ok := strings.CutPrefix(origin, scheme); ok {
-			return isLoopbackName(hostName(host))
-		}
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != origin {
+		return false // an origin has a scheme, a host and a port, and nothing else
 	}
-	return false
+	return isLoopbackName(hostName(u.Host))
 }
 
-// hostName takes the port and the brackets of an IPv6 address away.
+// hostName takes the port and the brackets of an IPv6 address away. What is no
+// host with a port stays as it is, and matches nothing.
 func hostName(host string) string {
-	if h, ok := strings.CutPrefix(host, "["); ok {
-		h, rest, closed := strings.Cut(h, "]")
-		if !closed || rest != "" && rest[0] != ':' {
-			return host // no address at all; matches nothing
+	name, port, bracket := host, "", false
+	if name, bracket = strings.CutPrefix(host, "["); bracket {
+		var closed bool
+		if name, port, closed = strings.Cut(name, "]"); !closed {
+			return host
 		}
-		return h
+	} else if i := strings.IndexByte(host, ':'); i >= 0 {
+		name, port = host[:i], host[i:]
 	}
-	if name, _, ok := strings.Cut(host, ":"); ok {
-		return name
+	if port != "" && (port[0] != ':' || strings.Trim(port[1:], "0123456789") != "") {
+		return host
 	}
-	return host
+	return name
 }
 
 func isLoopbackName(name string) bool {
@@ -132,7 +134,7 @@ func isLoopbackName(name string) bool {
 		return true
 	}
 	ip, err := netip.ParseAddr(name)
-	return err == nil && ip.IsLoopback()
+	return err == nil && ip.IsLoopback() && ip.Zone() == ""
 }
 
 // onLoopback tells whether the request came in on a loopback address.

@@ -61,6 +61,13 @@ func TestHostAndOrigin(t *testing.T) {
 		{"localhost", "https://app.example.com:444", `403 Origin "https://app.example.com:444" may not call this server: add it to server.http.origins.`},
 		{"localhost", "http://evil.example", `403 Origin "http://evil.example" may not call this server: add it to server.http.origins.`},
 		{"localhost", "http://localhost.evil.example", `403 Origin "http://localhost.evil.example" may not call this server: add it to server.http.origins.`},
+		{"127.0.0.1:" + port + ".evil.example", "", `403 Host "127.0.0.1:` + port + `.evil.example" is not a name of this server: add it to server.http.hosts.`},
+		{"localhost", "http://127.0.0.1:18403.evil.example", `403 Origin "http://127.0.0.1:18403.evil.example" may not call this server: add it to server.http.origins.`},
+		{"localhost", "http://localhost:80@evil.example", `403 Origin "http://localhost:80@evil.example" may not call this server: add it to server.http.origins.`},
+		{"localhost", "http://evil.example@localhost", `403 Origin "http://evil.example@localhost" may not call this server: add it to server.http.origins.`},
+		{"localhost", "http://[::1]:8080.evil.example", `403 Origin "http://[::1]:8080.evil.example" may not call this server: add it to server.http.origins.`},
+		{"localhost", "http://localhost/evil", `403 Origin "http://localhost/evil" may not call this server: add it to server.http.origins.`},
+		{"localhost", "ftp://localhost", `403 Origin "ftp://localhost" may not call this server: add it to server.http.origins.`},
 		{"localhost", "null", `403 Origin "null" may not call this server: add it to server.http.origins.`},
 	} {
 		h := []string{"Host", c.host}

@@ -22,6 +22,9 @@ const (
 // The message for a body that is no JSON object, in mcp-go's words.
 const notJSON = "request body is not valid json"
 
+// The message for a list of requests, which no revision since 2025-06-18 has.
+const noBatch = "JSON-RPC batches are not supported: send each request by itself"
+
 // isModern tells whether a revision has no sessions.
 func isModern(revision string) bool { return revision >= mcp.ProtocolVersion20260728 }
 
