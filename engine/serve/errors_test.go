@@ -41,7 +41,7 @@ func refusals(s []string) []badRequest {
 	return []badRequest{
 		{"no JSON", `{"jsonrpc":`, s, `400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"request body is not valid json"}}`, ""},
 		{"nothing", ``, s, `400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"request body is not valid json"}}`, ""},
-		{"batch", `[` + good + `]`, s, `400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"JSON-RPC batches are not supported: send each request by itself"}}`, ""},
+		{"batch", `[` + good + `]`, s, `400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"JSON-RPC batches are not supported: send each request by itself"}}`, "message"},
 		{"no UTF-8", "{\"a\":\"\xff\"}", s, `400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"request body is not valid UTF-8"}}`, "takes it"},
 		{"no JSON-RPC", strings.Replace(good, `"2.0"`, `"1.0"`, 1), s, `200 ` + id1 + `{"code":-32600,"message":"Invalid JSON-RPC version"}}`, ""},
 		{"no method", `{"jsonrpc":"2.0","id":1}`, s, `400 ` + id1 + `{"code":-32600,"message":"method is missing"}}`, "method '' not found"},
