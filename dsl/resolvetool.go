@@ -49,6 +49,9 @@ func (d *doc) resolveTool(t *graph.Tool, it *item) {
 	case len(t.Name) > maxWireName:
 		d.faults.Add(it.nameAt(), it.path(), "its name has %d characters: clients take at most %d", len(t.Name), maxWireName)
 	}
+	if about := it.get("description"); about != nil && strings.TrimSpace(t.Description) == "" {
+		d.faults.Add(about.at(), about.path(), "is empty: say in a sentence what the tool does")
+	}
 	d.mergeParams(t, it)
 	d.returns(t, it)
 	d.selects(t, it)

@@ -347,3 +347,12 @@ func TestMaskBelowEmbed(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// TestTableHeading: a pipe in an author's heading begins no column.
+func TestTableHeading(t *testing.T) {
+	view := oneView(t, &graph.Presenter{Name: "P", UI: []*graph.Block{{Kind: "table", Rows: ptr(`{{ [{"id": 1}] }}`), Columns: []graph.Column{{Title: `in|out \| <br>`, Cell: txt("id")}}}}})
+	want := "{\n  \"id\": \"1\"\n}\n---\n<ui_passthrough type=\"markdown\">\n| in\\|out \\\\\\| <br> |\n| --- |\n| 1 |\n</ui_passthrough>"
+	if got := blocksText(t, view, map[string]string{"id": "1"}); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

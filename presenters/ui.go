@@ -258,7 +258,7 @@ func (r *renderer) tableHead(columns []column) {
 	r.string("|")
 	for _, c := range columns {
 		r.string(" ")
-		r.string(c.title)
+		r.buf = appendCell(r.buf, c.title)
 		r.string(" |")
 	}
 	r.string("\n|")

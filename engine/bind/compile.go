@@ -24,6 +24,11 @@ func NewSpec(g *graph.Graph, views *presenters.Set, base *expr.Scope) (*Spec, gr
 	s := &Spec{Graph: g, Views: views, sessions: map[string]*session{}}
 	var faults graph.Faults
 	for _, d := range g.Databases {
+		if !graph.HasSecret(d.URL.S) { // else it is known when it is opened
+			if _, err := db.DialectOf(d.URL.S); err != nil {
+				faults = append(faults, d.URL.Fault(0, "%s", err))
+			}
+		}
 		if d.Session == nil {
 			continue
 		}
