@@ -18,15 +18,8 @@ func lineRef(line int, s string) *graph.Text { t := lineOf(line, s); return &t }
 // TestCompileFaults breaks one thing at a time and compares the whole complaint.
 func TestCompileFaults(t *testing.T) {
 	at := graph.Place{File: "a.cue", Line: 1, Col: 1}
-	schema := func() *shape.Shape {
-		return structOf(&shape.Field{Name: "id", Shape: anyText()}, &shape.Field{Name: "email", Shape: anyText()},
-			&shape.Field{Name: "lines", Shape: listOf1(structOf(&shape.Field{Name: "sku", Shape: anyText()}))})
-	}
 	masked := []*graph.Redact{{Paths: []graph.Text{txt("email"), txt("lines[*].sku")}, As: "[REDACTED]"}}
-	for name, x := range map[string]struct {
-		set  func(p *graph.Presenter, g *graph.Graph)
-		want string
-	}{
+	compileFaults(t, map[string]breakage{
 		"embed undeclared": {func(p *graph.Presenter, g *graph.Graph) {
 			p.Embed = []*graph.Embed{{At: at, Key: "customer", Presenter: "P"}}
 		}, `a.cue:1:1: presenters.P.embed.customer: the schema of P does not declare "customer", so it would be stripped before it could be embedded: declare it there`},
@@ -68,6 +61,32 @@ func TestCompileFaults(t *testing.T) {
 			g.Presenters = append(g.Presenters, &graph.Presenter{Name: "L", Redact: []*graph.Redact{{Paths: []graph.Text{txt("sku")}}}})
 			p.Embed, p.Rules = []*graph.Embed{{Key: "lines", Presenter: "L"}}, []*graph.Rule{{Text: lineOf(3, "{{ map(data.lines, .sku) }}")}}
 		}, `a.cue:3:1: presenters.P: this reads data.lines[*].sku, which the presenter may mask: leave it out, or say unmasked: true to show the hidden value all the same`},
+		"one wire name": {func(p *graph.Presenter, g *graph.Graph) {
+			g.Tools = append(g.Tools, &graph.Tool{Name: "p_get", At: at, Path: "tools.p_get", Params: structOf()})
+		}, `a.cue:1:1: tools.p_get: p.get and p_get would both be "p_get" on the wire: rename one`},
+		"invalidates": {func(p *graph.Presenter, g *graph.Graph) {
+			g.Tools[0].Invalidates, g.Tools[0].At = []string{"tasks.*", "res://a/b", `a"<b>`}, at
+		}, `a.cue:1:1: tools.p.get.invalidates: "a\"<b>" is neither a glob of tools, such as tasks.*, nor the URI of a resource`},
+		"_select": {func(p *graph.Presenter, g *graph.Graph) {
+			g.Tools[0].Select, g.Tools[0].At = true, at
+			g.Tools[0].Params.Fields = []*shape.Field{{Name: "_select", Shape: anyText()}}
+		}, `a.cue:1:1: tools.p.get.params._select: _select is the server's own parameter: rename yours`},
+		"conflict": {func(p *graph.Presenter, g *graph.Graph) {
+			g.Server.Exposition = "grouped"
+			g.Tools[0].Params.Fields = []*shape.Field{{Name: "n", Shape: anyText()}}
+			g.Tools = append(g.Tools, &graph.Tool{Name: "p.put", At: at, Path: "tools.p.put", Params: structOf(&shape.Field{Name: "n", Shape: int1()})})
+		}, `a.cue:1:1: tools.p.put.params.n: n is integer here and string in p.get: in grouped exposition the tools of a group share their parameters, so give it one type or another name`},
+		"the discriminator": {func(p *graph.Presenter, g *graph.Graph) {
+			g.Server.Exposition, g.Tools[0].At = "grouped", at
+			g.Tools[0].Params.Fields = []*shape.Field{{Name: "action", Shape: anyText()}}
+		}, `a.cue:1:1: tools.p.get.params.action: in grouped exposition "action" is the parameter that names the operation: rename yours`},
+	})
+}
+
+// TestCompileFaultsOfBlocks does the same with what is shown beside the data.
+func TestCompileFaultsOfBlocks(t *testing.T) {
+	at := graph.Place{File: "a.cue", Line: 1, Col: 1}
+	compileFaults(t, map[string]breakage{
 		"column of no field": {func(p *graph.Presenter, g *graph.Graph) {
 			p.Collection.UI = []*graph.Block{{Kind: "table", Columns: []graph.Column{{Title: "E", Cell: lineOf(3, "mail")}}}}
 		}, `a.cue:3:1: presenters.P: the row has no field "mail" (did you mean "email"?)`},
@@ -112,30 +131,24 @@ a.cue:7:1: presenters.P: must be a list, not a whole number`},
 		"table without rows": {func(p *graph.Presenter, g *graph.Graph) {
 			p.UI = []*graph.Block{{At: at, Path: "presenters.P.ui[0]", Kind: "table", Columns: []graph.Column{{Title: "A", Cell: txt("id")}}}}
 		}, `a.cue:1:1: presenters.P.ui[0]: a table of one item needs rows: the list whose elements are its rows, as in rows: "{{ data.lines }}"`},
-		"one wire name": {func(p *graph.Presenter, g *graph.Graph) {
-			g.Tools = append(g.Tools, &graph.Tool{Name: "p_get", At: at, Path: "tools.p_get", Params: structOf()})
-		}, `a.cue:1:1: tools.p_get: p.get and p_get would both be "p_get" on the wire: rename one`},
-		"invalidates": {func(p *graph.Presenter, g *graph.Graph) {
-			g.Tools[0].Invalidates, g.Tools[0].At = []string{"tasks.*", "res://a/b", `a"<b>`}, at
-		}, `a.cue:1:1: tools.p.get.invalidates: "a\"<b>" is neither a glob of tools, such as tasks.*, nor the URI of a resource`},
-		"_select": {func(p *graph.Presenter, g *graph.Graph) {
-			g.Tools[0].Select, g.Tools[0].At = true, at
-			g.Tools[0].Params.Fields = []*shape.Field{{Name: "_select", Shape: anyText()}}
-		}, `a.cue:1:1: tools.p.get.params._select: _select is the server's own parameter: rename yours`},
-		"conflict": {func(p *graph.Presenter, g *graph.Graph) {
-			g.Server.Exposition = "grouped"
-			g.Tools[0].Params.Fields = []*shape.Field{{Name: "n", Shape: anyText()}}
-			g.Tools = append(g.Tools, &graph.Tool{Name: "p.put", At: at, Path: "tools.p.put", Params: structOf(&shape.Field{Name: "n", Shape: int1()})})
-		}, `a.cue:1:1: tools.p.put.params.n: n is integer here and string in p.get: in grouped exposition the tools of a group share their parameters, so give it one type or another name`},
-		"the discriminator": {func(p *graph.Presenter, g *graph.Graph) {
-			g.Server.Exposition, g.Tools[0].At = "grouped", at
-			g.Tools[0].Params.Fields = []*shape.Field{{Name: "action", Shape: anyText()}}
-		}, `a.cue:1:1: tools.p.get.params.action: in grouped exposition "action" is the parameter that names the operation: rename yours`},
 		"content": {func(p *graph.Presenter, g *graph.Graph) {
 			g.Tools[0].Content = &graph.Content{Kind: "image", Source: lineOf(3, "ids"), MimeType: txt("image/png")}
 		}, `a.cue:3:1: presenters.P: the answer has no field "ids" (did you mean "id"?)`},
-	} {
-		p := &graph.Presenter{Name: "P", Path: "presenters.P", Schema: schema()}
+	})
+}
+
+// breakage breaks one thing of a presenter or graph.
+type breakage struct {
+	set  func(p *graph.Presenter, g *graph.Graph)
+	want string
+}
+
+func compileFaults(t *testing.T, cases map[string]breakage) {
+	t.Helper()
+	for name, x := range cases {
+		schema := structOf(&shape.Field{Name: "id", Shape: anyText()}, &shape.Field{Name: "email", Shape: anyText()},
+			&shape.Field{Name: "lines", Shape: listOf1(structOf(&shape.Field{Name: "sku", Shape: anyText()}))})
+		p := &graph.Presenter{Name: "P", Path: "presenters.P", Schema: schema}
 		g := &graph.Graph{Presenters: []*graph.Presenter{p}, Tools: []*graph.Tool{{Name: "p.get", Path: "tools.p.get", Kind: "query", Params: structOf(), Returns: p}}}
 		x.set(p, g)
 		_, faults := Compile(g, nil)
