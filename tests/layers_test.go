@@ -29,7 +29,8 @@ var inside = map[string][]string{
 	"engine/db":     {"dsl/value"},
 	"engine/api":    {"dsl/value"},
 	"engine/bind":   {"dsl/value", "dsl/shape", "dsl/graph", "dsl/expr", "presenters", "engine/db", "engine/api"},
-	"engine":        {"dsl/value", "dsl/shape", "dsl/graph", "dsl/expr", "presenters", "engine/db", "engine/api", "engine/bind"},
+	"engine/gate":   {"dsl/value", "dsl/graph", "dsl/expr", "engine/db"},
+	"engine":        {"dsl/value", "dsl/shape", "dsl/graph", "dsl/expr", "presenters", "engine/db", "engine/api", "engine/bind", "engine/gate"},
 	"engine/serve":  {"dsl/value", "dsl/graph", "presenters", "engine"},
 	"engine/golden": {"dsl/value", "dsl/graph", "presenters", "engine", "engine/db"},
 

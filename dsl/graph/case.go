@@ -23,6 +23,16 @@ type Test struct {
 	HTTP        []*Exchange // the only requests that may be made, in this order
 	Before      []*TestCall
 	Error       string // code the case must end in; "": it must succeed
+	// State are the states that the caller's machines start in, After those
+	// that the case must end in.
+	State, After []TestState
+}
+
+// TestState is the state of a machine for the caller of a case.
+type TestState struct {
+	At    Place
+	FSM   string
+	State string
 }
 
 // TestCtx is the caller and the clock of a case.

@@ -10,6 +10,7 @@ type Graph struct {
 	Env        []*EnvVar
 	Databases  []*Database
 	APIs       []*API
+	FSMs       []*FSM
 	Presenters []*Presenter
 	Groups     []*Group
 	Tools      []*Tool // in order of declaration: file in load order, then line
@@ -34,6 +35,11 @@ func (g *Graph) Database(name string) *Database {
 // API gives the HTTP service of that name, or nil.
 func (g *Graph) API(name string) *API {
 	return byName(g.APIs, name, func(a *API) string { return a.Name })
+}
+
+// FSM gives the state machine of that name, or nil.
+func (g *Graph) FSM(name string) *FSM {
+	return byName(g.FSMs, name, func(f *FSM) string { return f.Name })
 }
 
 // Group gives the group of that prefix, or nil.

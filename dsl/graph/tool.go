@@ -49,6 +49,7 @@ type Tool struct {
 	Annotations Annotations
 	Concurrency Concurrency
 	Idempotency *Idempotency
+	State       *Gate // nil: in every state
 	// Broken says that a fault took away the binding or the parameters: it has
 	// been told, and compiling this tool would only tell it again.
 	Broken bool
