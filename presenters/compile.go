@@ -13,11 +13,13 @@ import (
 // compiler makes the plans of one spec.
 type compiler struct {
 	g      *graph.Graph
-	base   *expr.Scope // ctx and env
+	base   *expr.Scope  // ctx and env
+	state  *shape.Shape // of the name state; nil: there are no machines
 	names  *names
 	plans  map[*graph.Presenter]*plan
 	open   []*graph.Presenter // those being compiled, to find cycles
 	reads  [][]string         // what the texts of the current rule or block read
+	gates  mentions           // what those of the current presenter or tool mention
 	faults graph.Faults
 }
 
@@ -27,6 +29,7 @@ func Compile(g *graph.Graph, ctx *shape.Shape) (*Set, graph.Faults) {
 	c := &compiler{
 		g:     g,
 		base:  new(expr.Scope).With("ctx", ctx).With("env", g.EnvShape()),
+		state: stateShape(g),
 		names: newNames(g),
 		plans: make(map[*graph.Presenter]*plan),
 	}
@@ -60,7 +63,9 @@ func (c *compiler) plan(p *graph.Presenter) *plan {
 		return nil // the embed that closes the cycle says so
 	}
 	c.open = append(c.open, p)
-	defer func() { c.open = c.open[:len(c.open)-1] }()
+	above := c.gates
+	c.gates = mentions{}
+	defer func() { c.open, c.gates = c.open[:len(c.open)-1], above }()
 	out := &plan{name: p.Name, schema: c.described(p.Schema, map[*shape.Shape]*shape.Shape{}), toon: p.Format == "toon"}
 	c.embeds(out, p)
 	out.masks = c.masks(p)
@@ -81,6 +86,7 @@ func (c *compiler) plan(p *graph.Presenter) *plan {
 	out.coll.suggest = c.suggestions(p.Collection.Suggest, items)
 	out.coll.ui = c.blocks(p.Collection.UI, items)
 	out.limit = c.limit(p.Limit, items)
+	out.gates = c.gates
 	if out.embeds == nil && out.simpleMasks() {
 		out.rows = &rowCache{}
 	}
@@ -89,12 +95,12 @@ func (c *compiler) plan(p *graph.Presenter) *plan {
 }
 
 func (c *compiler) itemScope(p *plan) scope {
-	return scope{Scope: c.base.With("data", p.schema), masks: p.hidden, row: p.schema, item: true}
+	return scope{Scope: c.withState(c.base.With("data", p.schema)), masks: p.hidden, row: p.schema, item: true}
 }
 
 func (c *compiler) listScope(p *plan) scope {
 	s := c.base.With("items", listShape(p.schema)).With("omitted", intShape).With("total", intShape)
-	return scope{Scope: s, masks: p.hidden, row: p.schema, list: true}
+	return scope{Scope: c.withState(s), masks: p.hidden, row: p.schema, list: true}
 }
 
 var intShape = &shape.Shape{Kind: shape.Int}
@@ -131,6 +137,7 @@ func (c *compiler) embeds(out *plan, p *graph.Presenter) {
 			continue
 		}
 		if child := c.plan(target); child != nil {
+			c.gates.join(child.gates)
 			out.embeds = append(out.embeds, embed{key: e.Key, plan: child, declared: declaredAlready(declared, child)})
 		}
 	}
@@ -195,6 +202,7 @@ func (c *compiler) suggestions(l []*graph.Suggest, s scope) []suggestion {
 		r := c.rule(x.When, &x.Reason, x.Unmasked, s)
 		r.always = false // never for an empty list
 		out = append(out, suggestion{rule: r, tool: x.Tool, exposed: c.names.of(x.Tool)})
+		c.gates.tools = append(c.gates.tools, x.Tool)
 	}
 	return out
 }
@@ -211,6 +219,7 @@ func (c *compiler) cond(t *graph.Text, unmasked bool, s scope) *expr.Program {
 // note collects what a text reads, and complains about what may be masked.
 func (c *compiler) note(t *graph.Text, reads [][]string, unmasked bool, s scope) {
 	c.reads = append(c.reads, reads...)
+	c.gates.note(reads)
 	if !unmasked {
 		c.faults = append(c.faults, maskedReads(t, reads, s.masks)...)
 	}

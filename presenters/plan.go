@@ -41,6 +41,7 @@ type plan struct {
 	masks   []mask
 	hidden  []maskPath // what the masks and those of the children hide
 	toon    bool
+	gates   mentions  // of all its texts and suggestions
 	rows    *rowCache // nil: rows have to become objects
 }
 

@@ -15,8 +15,8 @@ import (
 // Call is what one call brings to its presentation.
 type Call struct {
 	Context context.Context
-	// Env has the names args, ctx and env (and state, later) set; Present
-	// adds data, items, omitted and total on its own fork.
+	// Env has the names args, ctx, env and, where there are machines, state
+	// set; Present adds data, items, omitted and total on its own fork.
 	Env *expr.Env
 	// Visible tells whether the caller sees a tool (dotted name) now; nil:
 	// every tool.

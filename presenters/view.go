@@ -55,6 +55,7 @@ type content struct {
 
 // view compiles what a tool adds to its presenter.
 func (c *compiler) view(t *graph.Tool) *View {
+	c.gates = mentions{}
 	base := &plan{name: t.Name, rows: &rowCache{}}
 	if t.Returns != nil {
 		if p := c.plan(t.Returns); p != nil {
@@ -80,6 +81,7 @@ func (c *compiler) view(t *graph.Tool) *View {
 	}
 	v.cache = c.cacheBlock(t)
 	v.content = c.content(t, s)
+	v.plan.gates.join(c.gates)
 	return v
 }
 
@@ -88,7 +90,7 @@ func (c *compiler) view(t *graph.Tool) *View {
 func (c *compiler) toolScope(t *graph.Tool, p *plan) scope {
 	s := c.base.With("args", t.Params).With("data", p.schema).
 		With("items", listShape(p.schema)).With("omitted", intShape).With("total", intShape)
-	return scope{Scope: s, masks: p.hidden, row: p.schema, item: true, list: true}
+	return scope{Scope: c.withState(s), masks: p.hidden, row: p.schema, item: true, list: true}
 }
 
 func (c *compiler) extra(t *graph.Tool, s scope) extra {
