@@ -26,3 +26,19 @@ func Pieces(src *graph.Text) []Piece {
 	}
 	return out
 }
+
+// Part is a part of a compiled text: literal, or the program of a hole.
+type Part struct {
+	Text string
+	Hole *Program // nil: Text
+}
+
+// Parts gives the parts of the text in order, for places that put what comes
+// from holes together in their own way.
+func (t *Template) Parts() []Part {
+	out := make([]Part, len(t.parts))
+	for i, p := range t.parts {
+		out[i] = Part{Text: p.text, Hole: p.hole}
+	}
+	return out
+}
