@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/dsl/value"
@@ -37,18 +38,20 @@ func (p *Program) call(ctx context.Context, c *call, name string, args []byte) (
 	defer func() {
 		if r := recover(); r != nil {
 			resp, err = p.panicked(c, name, r), nil
+			c.passage.abandon(ctx)
 		}
 	}()
 	given, failed := parseArgs(name, args)
 	if failed != nil {
 		return failed, nil
 	}
-	c.visible = func(tool string) bool { return p.visible(c.caller, tool) }
-	if t := p.tools[name]; c.declared && t != nil && c.visible(name) && !p.views.Chooses(name, given) {
+	c.env = p.callerEnv(c.caller)
+	c.visible = func(tool string) bool { return c.sees(ctx, p, tool) }
+	if t := p.tools[name]; c.declared && t != nil && !p.views.Chooses(name, given) {
 		c.tool = t
 	} else {
 		var dotted string
-		dotted, given, failed = p.views.Route(name, given, c.visible)
+		dotted, given, failed = p.route(c, name, given)
 		if failed != nil {
 			return failed, nil
 		}
@@ -67,6 +70,8 @@ type call struct {
 	declared bool
 	tool     *tool // nil: not known yet
 	visible  func(tool string) bool
+	states   states   // what is known of the caller's machines
+	passage  *passage // nil: the tool has no gate
 	env      *expr.Env
 	choice   []string      // the _select argument
 	args     *value.Object // nil: not known yet; as they were sent until they are checked
@@ -103,26 +108,35 @@ func (p *Program) answer(ctx context.Context, c *call, given *value.Object) *pre
 	if t.graph.Select {
 		c.choice = takeSelect(given)
 	}
-	checked, faults := t.graph.Params.Check(given)
-	if len(faults) > 0 {
-		return presenters.Invalid(t.action, t.graph.Params, faults)
-	}
-	c.args = checked.(*value.Object)
-	c.env = expr.NewEnv()
-	c.env.Set("args", c.args)
-	c.env.Set("ctx", c.caller.ctx())
-	c.env.Set("env", p.env)
-	if d := t.graph.Timeout; d > 0 {
+	w := p.passage(c)
+	c.passage = w
+	if d := t.time(w); d > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()
 	}
+	if w != nil && w.byCaller() {
+		if refused := w.arrive(ctx); refused != nil {
+			return refused
+		}
+	}
+	checked, faults := t.graph.Params.Check(given)
+	if len(faults) > 0 {
+		return w.instead(ctx, presenters.Invalid(t.action, t.graph.Params, faults))
+	}
+	c.args = checked.(*value.Object)
+	c.env.Set("args", c.args)
+	if w != nil && !w.byCaller() {
+		if refused := w.arrive(ctx); refused != nil {
+			return refused
+		}
+	}
 	if refused := p.denied(c); refused != nil {
-		return refused
+		return w.instead(ctx, refused)
 	}
 	if t.queue != nil {
 		if failed := t.queue.enter(ctx, t); failed != nil {
-			return failed.Response()
+			return w.instead(ctx, failed.Response())
 		}
 		defer t.queue.leave()
 	}
@@ -152,28 +166,113 @@ func takeSelect(args *value.Object) []string {
 // errDeclined makes a binding roll back: the response is made already.
 var errDeclined = errors.New("the answer is an error")
 
+// callerEnv is what an expression sees that depends on the caller alone.
+func (p *Program) callerEnv(c *Caller) *expr.Env {
+	env := expr.NewEnv()
+	env.Set("ctx", c.ctx())
+	env.Set("env", p.env)
+	return env
+}
+
+// route finds the tool that is meant. A gate does not hide one from a call,
+// which is told why it may not be used; what is offered in its place is what
+// the caller sees.
+func (p *Program) route(c *call, name string, args *value.Object) (string, *value.Object, *presenters.Response) {
+	dotted, rest, failed := p.views.Route(name, args, p.exists)
+	if failed != nil && len(p.gating) > 0 {
+		if _, _, seen := p.views.Route(name, args, c.visible); seen != nil {
+			failed = seen
+		}
+	}
+	return dotted, rest, failed
+}
+
+// time is how long a call may take; 0: as long as it takes. One that holds a
+// key always has an end.
+func (t *tool) time(w *passage) time.Duration {
+	if w != nil && w.how == holds {
+		return w.time()
+	}
+	return t.graph.Timeout
+}
+
 // run runs the binding and makes the response. It is made before a write is
 // committed, so that an error rule or a failed presenter undoes the write.
 func (p *Program) run(ctx context.Context, c *call) *presenters.Response {
-	var resp *presenters.Response
 	first, err := c.oneTime()
 	if err != nil {
 		return p.unexpected(c, err)
 	}
+	w := c.passage
+	if w != nil {
+		w.patient = first != nil
+		if w.how != claims && first == nil {
+			if err := w.take(ctx); err != nil {
+				return p.untaken(ctx, c, err)
+			}
+		}
+	}
+	p.prepare(ctx, c)
+	for try := 0; ; try++ {
+		resp, o := p.attempt(ctx, c, first)
+		if try == 0 && errors.Is(o.Err, errDoubt) {
+			if refused := w.look(ctx); refused != nil { // asks what settles the doubt
+				return refused
+			}
+			continue
+		}
+		if isBarred(o.Err) {
+			resp = w.barred(ctx, o.Err)
+		}
+		resp = w.end(ctx, o, resp)
+		if len(o.Stuck) > 0 {
+			return p.stuck(c, o, resp)
+		}
+		return resp
+	}
+}
+
+// untaken answers a call that did not get its key.
+func (p *Program) untaken(ctx context.Context, c *call, err error) *presenters.Response {
+	if isBarred(err) {
+		return c.passage.barred(ctx, err)
+	}
+	return c.passage.unavailable(ctx, err)
+}
+
+// attempt runs the binding once.
+func (p *Program) attempt(ctx context.Context, c *call, first *once) (*presenters.Response, *bind.Outcome) {
+	var resp *presenters.Response
+	w := c.passage
 	h := &bind.Host{DB: p.database, API: p.api, Visible: c.visible}
-	if first != nil {
-		h.First = func(t *db.Tx) error { return first.take(ctx, t) }
+	if first != nil || w != nil {
+		h.First = func(t *db.Tx) error {
+			if err := w.begin(ctx, t); err != nil {
+				return err
+			}
+			if first != nil {
+				if err := first.take(ctx, t); err != nil {
+					return err
+				}
+			}
+			return w.take(ctx)
+		}
 	}
 	h.Accept = func(o *bind.Outcome) error {
+		if err := w.ready(ctx); err != nil {
+			return err
+		}
 		var ok bool
 		resp, ok = p.outcome(ctx, c, o)
-		switch {
-		case !ok:
+		if !ok {
 			return errDeclined
-		case first != nil:
-			return first.keep(ctx, resp)
 		}
-		return nil
+		if first != nil {
+			if err := first.keep(ctx, resp); err != nil {
+				return err
+			}
+		}
+		return w.commit(ctx)
 	}
 	o := c.tool.binding.Run(ctx, h, c.env)
 	for _, err := range o.Skipped {
@@ -181,14 +280,13 @@ func (p *Program) run(ctx context.Context, c *call) *presenters.Response {
 	}
 	switch {
 	case errors.Is(o.Err, errAnswered):
-		return first.first
+		return first.first, o
+	case isBarred(o.Err):
+		return nil, o // what it says is found out when the transaction is over
 	case resp == nil || o.Err != nil && !errors.Is(o.Err, errDeclined):
 		resp, _ = p.outcome(ctx, c, o)
 	}
-	if len(o.Stuck) > 0 {
-		return p.stuck(c, o, resp)
-	}
-	return resp
+	return resp, o
 }
 
 func (p *Program) database(name string) *db.DB { return p.dbs[name] }
@@ -203,15 +301,22 @@ func (p *Program) outcome(ctx context.Context, c *call, o *bind.Outcome) (resp *
 	switch {
 	case err != nil:
 		return p.unexpected(c, err), false
-	case f != nil:
-		return f.Response(), o.Err == nil && f.Severity == "warning"
+	case f != nil && (o.Err != nil || f.Severity != "warning"):
+		return f.Response(), false
 	case o.Err != nil && ctx.Err() != nil:
 		return t.unanswered(ctx, o.Unsure).Response(), false
 	case o.Err != nil:
 		return p.refused(c, o), false
-	case o.Missing && o.Result == nil:
+	case f == nil && o.Missing && o.Result == nil:
 		return nothingFound.Response(), false
 	}
+	if err := c.passage.advance(o.Result); err != nil {
+		return p.unexpected(c, err), false
+	}
+	if f != nil { // a warning: the call has succeeded
+		return f.Response(), true
+	}
+	c.showStates(p)
 	resp, err = t.view.Present(&presenters.Call{
 		Context: ctx, Env: c.env, Visible: c.visible, Select: c.choice, Total: o.Total, More: o.More,
 		Withheld: c.withheld,

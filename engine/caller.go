@@ -11,7 +11,7 @@ import (
 // Caller is who calls: the immutable ctx of a call. It is made by the
 // transport, a test or the command line.
 type Caller struct {
-	Session string        // MCP session, "stdio" on stdio, "" for a request without one
+	Session string        // MCP session, the process on stdio, "" for a request without one
 	Client  string        // name of the client program, "" if it did not say
 	Claims  *value.Object // verified claims; nil: none
 	Now     time.Time     // the clock; zero: the real one
@@ -23,7 +23,7 @@ const nowFormat = "2006-01-02T15:04:05.999Z"
 // ctx is the value of the name ctx; its type is ctxShape.
 func (c *Caller) ctx() *value.Object {
 	o := value.NewObject(4)
-	o.Set("session", orNil(c.Session))
+	o.Set("session", orNil(c.owner()))
 	claims := c.Claims
 	if claims == nil {
 		claims = &value.Object{}
@@ -36,6 +36,19 @@ func (c *Caller) ctx() *value.Object {
 	}
 	o.Set("now", now.UTC().Format(nowFormat))
 	return o
+}
+
+// owner is whose states and keys a caller uses: those of his session, or, for
+// a request that has none (revision 2026-07-28), those of the subject of his
+// claims. "" is nobody.
+func (c *Caller) owner() string {
+	if c.Session != "" {
+		return c.Session
+	}
+	if sub, ok := c.Claims.Get("sub"); ok && sub != nil {
+		return string(value.AppendText(nil, sub))
+	}
+	return ""
 }
 
 func orNil(s string) any {

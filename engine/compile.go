@@ -25,17 +25,20 @@ func Compile(g *graph.Graph) (*Program, graph.Faults) {
 	base := new(expr.Scope).With("ctx", ctx).With("env", g.EnvShape())
 	spec, f := bind.NewSpec(g, views, base)
 	faults = append(faults, f...)
+	faults = append(faults, p.compileMachines(spec, base)...)
 	for _, t := range g.Tools {
 		if t.Broken {
 			continue // its fault is told
 		}
-		c, f := compileTool(spec, t, base)
+		c, f := compileTool(spec, t, base, p.machines)
 		faults = append(faults, f...)
 		p.tools[t.Name] = c
 	}
 	if faults.Fatal() {
 		return nil, faults.Sorted()
 	}
+	p.joinMachines()
+	p.lists = newLists()
 	p.list = &List{Tools: views.Definitions(func(string) bool { return true })}
 	return p, faults.Sorted()
 }
@@ -51,7 +54,7 @@ type toolCompiler struct {
 	faults graph.Faults
 }
 
-func compileTool(spec *bind.Spec, t *graph.Tool, base *expr.Scope) (*tool, graph.Faults) {
+func compileTool(spec *bind.Spec, t *graph.Tool, base *expr.Scope, machines []*machine) (*tool, graph.Faults) {
 	view := spec.Views.View(t.Name)
 	c := &toolCompiler{
 		spec: spec, graph: t, group: groupOf(spec.Graph, t), base: base, scope: base.With("args", t.Params),
@@ -67,6 +70,7 @@ func compileTool(spec *bind.Spec, t *graph.Tool, base *expr.Scope) (*tool, graph
 	c.faults = append(c.faults, f...)
 	out.deny, out.errors = c.denyRules(), c.errorRules()
 	out.once = c.onceKey()
+	out.gate = c.gate(machines, out.binding)
 	out.queue = newQueue(t.Concurrency)
 	return out, c.faults
 }

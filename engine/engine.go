@@ -15,6 +15,7 @@ import (
 	"github.com/fusion-serve/fusion-serve/engine/api"
 	"github.com/fusion-serve/fusion-serve/engine/bind"
 	"github.com/fusion-serve/fusion-serve/engine/db"
+	"github.com/fusion-serve/fusion-serve/engine/gate"
 	"github.com/fusion-serve/fusion-serve/presenters"
 )
 
@@ -29,9 +30,16 @@ type Program struct {
 	list   *List            // what a caller sees who sees everything
 	env    *value.Object    // variables of the environment that are not secret
 
+	machines []*machine // in order of declaration
+	gating   []*machine // those by whose state lists differ
+	lists    *lists     // by the states of those
+
 	// Set by Open.
 	dbs      map[string]*db.DB
 	apis     map[string]*api.Client
+	stores   []gate.Store // by machine
+	opened   []gate.Store // each once
+	watchers *watchers
 	log      *slog.Logger
 	incident func() string
 	secrets  []string // values that no log line may hold
@@ -50,6 +58,8 @@ type tool struct {
 	errors  bind.Rules     // of the tool, its group and the server
 	action  string         // tool/action, as the envelopes write it
 	exposed string         // as it is on the wire
+	gate    *toolGate      // nil: in every state
+	needs   []*machine     // whose state the answer depends on
 	queue   *queue         // nil: calls are not bounded
 	once    *expr.Template // idempotency key; nil: none
 	// mayRepeat tells that calling again with the same arguments does no harm.

@@ -61,6 +61,12 @@ func (p *Program) Open(ctx context.Context, o Options) error {
 			errs = append(errs, fmt.Errorf("%s: databases.%s: %s", d.At, d.Name, p.scrub(nil, err.Error())))
 		}
 	}
+	p.watchers = newWatchers()
+	if len(errs) == 0 {
+		if err := p.openStores(o, secret); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	p.apis = make(map[string]*api.Client, len(p.graph.APIs))
 	for _, a := range p.graph.APIs {
 		if err := p.openAPI(a, o, secret); err != nil {
@@ -135,6 +141,7 @@ func (p *Program) openDatabase(ctx context.Context, d *graph.Database, o Options
 func (p *Program) Fork() *Program {
 	f := *p
 	f.dbs, f.apis, f.secrets, f.parts, f.later = nil, nil, nil, nil, nil
+	f.stores, f.opened, f.watchers = nil, nil, nil
 	return &f
 }
 
@@ -163,6 +170,10 @@ func runScripts(ctx context.Context, d *db.DB, files []graph.File) error {
 // Close ends what Open began, waiting for calls in progress until ctx ends.
 func (p *Program) Close(ctx context.Context) error {
 	p.later.end()
+	p.watchers.end()
+	for _, s := range p.opened {
+		s.Close()
+	}
 	var errs []error
 	for _, d := range p.dbs {
 		errs = append(errs, d.Close(ctx))

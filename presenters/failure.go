@@ -107,3 +107,16 @@ func ActionName(tool string) string {
 	}
 	return group + "/" + action
 }
+
+// Forbidden is the failure of a tool that is not available in a state of its
+// machine (feature F4); tool and actions are exposed names.
+func Forbidden(tool, state string, actions []string) *Failure {
+	return &Failure{
+		Code:       "FORBIDDEN",
+		Message:    `Tool "` + tool + `" is not available in the current FSM state ("` + state + `").`,
+		Suggestion: "This tool is gated by the FSM State Gate. Call an allowed tool to advance the state first.",
+		Actions:    actions,
+		Details:    []Detail{{"currentState", state}, {"blockedTool", tool}},
+		Severity:   "error",
+	}
+}

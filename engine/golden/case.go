@@ -217,6 +217,12 @@ func serverOf(g *graph.Graph, d *graph.Database, t *graph.Test, env Lookup) (str
 
 // play makes the calls of a case and renders the last one.
 func play(ctx context.Context, p *engine.Program, t *graph.Test, log *bytes.Buffer) ([]byte, error) {
+	who := caller(p, t.Ctx)
+	for _, s := range t.State {
+		if err := p.PutState(ctx, who, t.Call, t.Args, s.FSM, s.State); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.At, err)
+		}
+	}
 	for i, b := range t.Before {
 		c := t.Ctx
 		if b.Ctx != nil {
@@ -227,9 +233,12 @@ func play(ctx context.Context, p *engine.Program, t *graph.Test, log *bytes.Buff
 			return nil, fmt.Errorf("before[%d]: %s ended in %s:\n%s", i, b.Call, resp.Code, renderBlocks(resp))
 		}
 	}
-	who := caller(p, t.Ctx)
 	if t.List != "" {
-		return renderList(p.List(who)), nil
+		list, err := p.List(ctx, who)
+		if err != nil {
+			return nil, err
+		}
+		return renderList(list), nil
 	}
 	var withheld []any
 	resp, _ := p.Traced(ctx, who, t.Call, rawArgs(t.Args), func(v any) { withheld = append(withheld, v) })
@@ -237,10 +246,29 @@ func play(ctx context.Context, p *engine.Program, t *graph.Test, log *bytes.Buff
 	if resp.Code != t.Error {
 		return nil, fmt.Errorf("%s\n%s%s", wrongEnd(t.Error, resp.Code), got, strings.TrimSuffix(log.String(), "\n"))
 	}
+	for _, s := range t.After {
+		if err := endedIn(ctx, p, who, t, s); err != nil {
+			return nil, err
+		}
+	}
 	if leak := findLeak(append(withheld, p.SecretValues(t.Call, t.Args)...), resp, got, log.String()); leak != "" {
 		return nil, errors.New(leak)
 	}
 	return got, nil
+}
+
+// endedIn tells whether a machine is in the state that the case demands.
+func endedIn(ctx context.Context, p *engine.Program, who *engine.Caller, t *graph.Test, want graph.TestState) error {
+	state, held, err := p.StateOf(ctx, who, t.Call, t.Args, want.FSM)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", want.At, err)
+	case held:
+		return fmt.Errorf("%s: the call has left machine %s in doubt", want.At, want.FSM)
+	case state != want.State:
+		return fmt.Errorf("%s: the case must end with machine %s in state %q, but it is in %q", want.At, want.FSM, want.State, state)
+	}
+	return nil
 }
 
 func wrongEnd(want, got string) string {
