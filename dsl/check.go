@@ -2,6 +2,7 @@ package dsl
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,6 +51,11 @@ func (it *item) has(name string) bool {
 
 // isBroken tells whether the author wrote a field that does not fit.
 func (it *item) isBroken(name string) bool { return it != nil && it.broken[name] }
+
+// isWrong tells whether anything in a value does not fit.
+func (it *item) isWrong() bool {
+	return it != nil && (len(it.broken) > 0 || slices.ContainsFunc(it.fields, (*item).isWrong))
+}
 
 // list gives the elements of a list or map field.
 func (it *item) list(name string) []*item {

@@ -50,6 +50,9 @@ func (d *doc) decode() {
 	for _, it := range d.spec.list("apis") {
 		d.g.APIs = append(d.g.APIs, d.api(it))
 	}
+	for _, it := range d.spec.list("fsms") {
+		d.g.FSMs = append(d.g.FSMs, d.fsm(it))
+	}
 	for _, it := range d.spec.list("presenters") {
 		d.g.Presenters = append(d.g.Presenters, d.presenter(it, it.name()))
 	}

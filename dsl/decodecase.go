@@ -20,6 +20,7 @@ func (d *doc) test(it *item) *graph.Test {
 			t.Environment[x.name()] = x.text.S
 		}
 	}
+	t.State, t.After = testStates(it), testStates(it.get("after"))
 	for _, x := range it.list("http") {
 		t.HTTP = append(t.HTTP, d.exchange(x))
 	}
@@ -31,6 +32,15 @@ func (d *doc) test(it *item) *graph.Test {
 		t.Before = append(t.Before, c)
 	}
 	return t
+}
+
+// testStates decodes the states of the caller's machines.
+func testStates(it *item) []graph.TestState {
+	var l []graph.TestState
+	for _, x := range it.list("state") {
+		l = append(l, graph.TestState{At: x.at(), FSM: x.name(), State: x.text.S})
+	}
+	return l
 }
 
 // testCtx decodes the caller of a case or of a call before it.

@@ -24,6 +24,7 @@ func (d *doc) tool(it *item) *graph.Tool {
 	if i := it.get("idempotency"); i != nil {
 		t.Idempotency = &graph.Idempotency{At: i.at(), Key: i.textOr("key"), TTL: i.duration("ttl")}
 	}
+	t.State = d.gate(it.get("state"))
 	d.params(t, it)
 	var whole bool
 	t.Binding, whole = d.binding(it, "a tool", toolBindings)

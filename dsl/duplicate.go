@@ -9,12 +9,12 @@ import (
 
 // mainFields is the field of each block's entries by which a second, whole
 // declaration of one name is known from an addition to the first.
-var mainFields = map[string][]string{"tools": {"kind"}, "presenters": {"schema"}, "databases": {"url"}, "apis": {"baseURL"}, "tests": {"call", "list"}}
+var mainFields = map[string][]string{"tools": {"kind"}, "presenters": {"schema"}, "databases": {"url"}, "apis": {"baseURL"}, "fsms": {"initial"}, "tests": {"call", "list"}}
 
 // duplicates tells entries that are declared twice. CUE joins them silently
 // where they agree and says only what differs where they do not.
 func (d *doc) duplicates() {
-	for _, block := range []string{"databases", "apis", "presenters", "tools", "tests"} {
+	for _, block := range []string{"databases", "apis", "fsms", "presenters", "tools", "tests"} {
 		b := d.spec.get(block)
 		if b == nil || b.form.kind != formMap {
 			continue

@@ -183,7 +183,8 @@ func bounded(x *form, e ast.Expr) *form {
 	return x
 }
 
-// union compiles alternatives; those that are strings become one enum.
+// union compiles alternatives; those that are strings become one enum, unless
+// any string is taken.
 func (l *language) union(e *ast.BinaryExpr) *form {
 	var alts []*form
 	enum := &form{kind: formEnum}
@@ -205,8 +206,10 @@ func (l *language) union(e *ast.BinaryExpr) *form {
 		}
 	}
 	walk(e)
-	if len(alts) == 0 {
-		return enum
+	// A definition further down is not compiled yet, and counts as a string.
+	anyString := slices.ContainsFunc(alts, func(a *form) bool { return a.takes(aString) })
+	if len(enum.enum) > 0 && !anyString {
+		alts = append([]*form{enum}, alts...)
 	}
 	if len(alts) == 1 {
 		return alts[0]

@@ -72,6 +72,11 @@ func dump(b *bytes.Buffer, v reflect.Value, depth int) {
 			line("-> %s", x.Path)
 			return
 		}
+	case *graph.FSM:
+		if depth > 2 {
+			line("-> %s", x.Path)
+			return
+		}
 	case *shape.Shape:
 		line("%s", x.AppendSchema(nil))
 		return

@@ -21,6 +21,9 @@ func (d *doc) resolve() {
 	for i, it := range d.spec.list("databases") {
 		d.resolveDatabase(d.g.Databases[i], it)
 	}
+	for i, it := range d.spec.list("fsms") {
+		d.resolveFSM(d.g.FSMs[i], it)
+	}
 	d.databaseUse()
 	for i, it := range d.spec.list("apis") {
 		d.resolveAPI(d.g.APIs[i], it)
@@ -30,6 +33,7 @@ func (d *doc) resolve() {
 	for i, it := range d.spec.list("tools") {
 		d.resolveTool(d.g.Tools[i], it)
 	}
+	d.machineUse()
 	for _, it := range d.spec.list("presenters") {
 		d.presenterNames(it)
 	}
@@ -45,7 +49,11 @@ func (d *doc) resolve() {
 
 // declared gives the names below a block, right or wrong.
 func (d *doc) declared(block string) []string {
-	it := d.spec.get(block)
+	return d.spec.get(block).declared()
+}
+
+// declared gives the names of a map, right or wrong, in order.
+func (it *item) declared() []string {
 	if it == nil {
 		return nil
 	}
@@ -78,6 +86,14 @@ func (d *doc) known(t *graph.Text, block, thing string) bool {
 	}
 	d.faults.Add(t.At, t.Path, "there is no %s %q%s", thing, t.S, help)
 	return false
+}
+
+// hasFault tells whether something is wrong with a part of the spec.
+func (d *doc) hasFault(path string) bool {
+	return slices.ContainsFunc(d.faults, func(f graph.Fault) bool {
+		rest, ok := strings.CutPrefix(f.Path, path)
+		return ok && !f.Warning && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
 }
 
 // listener checks the address and the path of server.http.

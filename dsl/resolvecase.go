@@ -22,6 +22,8 @@ func (d *doc) tests() {
 				d.known(c, "tools", "tool")
 			}
 		}
+		d.testStateNames(it)
+		d.testStateNames(it.get("after"))
 		if e := it.get("environment"); e != nil {
 			for _, x := range e.fields {
 				d.environmentName(x)
@@ -35,6 +37,16 @@ func (d *doc) tests() {
 			d.faults.Add(it.nameAt(), it.path(), "would have the same golden file as %s (golden/%s/%s.txt): give it another name", strconv.Quote(other.Name), t.File, graph.Slug(t.Name))
 		}
 		golden[file] = t
+	}
+}
+
+// testStateNames checks the machines and states that a case names.
+func (d *doc) testStateNames(it *item) {
+	for _, x := range it.list("state") {
+		name := graph.Text{S: x.name(), At: x.nameAt(), Path: x.path()}
+		if d.known(&name, "fsms", "state machine") {
+			d.stateName(&x.text, d.spec.get("fsms").get(name.S))
+		}
 	}
 }
 

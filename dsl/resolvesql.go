@@ -24,6 +24,19 @@ func (d *doc) databaseUse() {
 		}
 		used[name] = true
 	}
+	if d.spec.isBroken("fsms") {
+		return
+	}
+	for i, it := range d.spec.list("fsms") {
+		if it.isBroken("store") || it.isBroken("resolve") {
+			return // likewise
+		}
+		m := d.g.FSMs[i]
+		used[m.Store.Database] = true
+		if m.Resolve != nil {
+			used[m.Resolve.SQL.Database] = true
+		}
+	}
 	if d.toolsBroken() {
 		return
 	}
@@ -39,29 +52,34 @@ func (d *doc) bindingSQL(t *graph.Tool, sql *graph.SQL, it *item) {
 	if it == nil || sql == nil {
 		return
 	}
-	names := d.declared("databases")
-	switch name := it.textOf("database"); {
-	case sql.Choice != nil:
+	if sql.Choice != nil {
 		t.Broken = !d.oneHole(sql.Choice, "a declared name or one hole, as in {{ ctx.claims.region }}") || t.Broken
-	case name != nil:
-		t.Broken = !d.known(name, "databases", "database") || t.Broken
-	case d.spec.isBroken("databases"):
-		t.Broken = true
-	case len(names) == 0:
-		d.faults.Add(it.nameAt(), it.path(), "needs a database: declare one under databases")
-		t.Broken = true
-	case len(names) > 1:
-		d.faults.Add(it.nameAt(), it.path(), "must name its database: there are %s", join(names, "and"))
-		t.Broken = true
-	default:
-		sql.Database = names[0]
-	}
-	if !t.Broken && sql.Choice == nil && d.g.Database(sql.Database) == nil {
-		t.Broken = true // it is there, but broken
+	} else if sql.Database = d.databaseName(it); d.g.Database(sql.Database) == nil {
+		t.Broken = true // told, or it is there, but broken
 	}
 	for _, c := range it.list("choose") {
 		d.choices(t, c)
 	}
+}
+
+// databaseName gives the database that a statement names, or the only one; ""
+// where there is no such database, which is told.
+func (d *doc) databaseName(it *item) string {
+	names := d.declared("databases")
+	switch name := it.textOf("database"); {
+	case name != nil:
+		if d.known(name, "databases", "database") {
+			return name.S
+		}
+	case d.spec.isBroken("databases") || it.isBroken("database"):
+	case len(names) == 0:
+		d.faults.Add(it.nameAt(), it.path(), "needs a database: declare one under databases")
+	case len(names) > 1:
+		d.faults.Add(it.nameAt(), it.path(), "must name its database: there are %s", join(names, "and"))
+	default:
+		return names[0]
+	}
+	return ""
 }
 
 // choices checks that the keys of a choose are the values of the parameter.

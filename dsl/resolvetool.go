@@ -60,6 +60,7 @@ func (d *doc) resolveTool(t *graph.Tool, it *item) {
 	d.ruleNames(it, sourceOf(it))
 	d.suggestNames(it)
 	d.idempotency(t, it.get("idempotency"))
+	d.resolveGate(t, it.get("state"))
 	for _, x := range it.list("invalidates") {
 		d.glob(x)
 	}

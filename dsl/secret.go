@@ -41,6 +41,7 @@ var revealed = map[reflect.Type][]string{
 	reflect.TypeFor[graph.Basic]():      {"User", "Password"},
 	reflect.TypeFor[graph.HeaderAuth](): {"Name", "Value"},
 	reflect.TypeFor[graph.OAuth2]():     {"TokenURL", "ClientID", "ClientSecret"},
+	reflect.TypeFor[graph.Store]():      {"URL"},
 }
 
 // unnamed are the structs whose own fields are no fields of a spec.
@@ -154,7 +155,7 @@ func (w *secretWalk) text(text string, s spot) {
 		return
 	}
 	w.told[s.path] = true
-	w.doc.faults.Add(s.at, s.path, "%s is secret and cannot stand here: it may be used in databases.*.url and in baseURL, auth and headers of apis.*",
+	w.doc.faults.Add(s.at, s.path, "%s is secret and cannot stand here: it may be used in databases.*.url, in fsms.*.store.redis and in baseURL, auth and headers of apis.*",
 		strings.Join(secretsIn(text), ", "))
 }
 

@@ -24,7 +24,7 @@ const Version = "1.0.0"
 var language embed.FS
 
 // parts are the files of the language in the order of the reference.
-var parts = []string{"server.cue", "backend.cue", "presenter.cue", "tool.cue", "binding.cue", "rule.cue", "case.cue"}
+var parts = []string{"server.cue", "backend.cue", "fsm.cue", "presenter.cue", "tool.cue", "binding.cue", "rule.cue", "case.cue"}
 
 // Source is the language in CUE: its parts as one file, so that a module keeps
 // one copy.

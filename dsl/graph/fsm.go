@@ -10,8 +10,8 @@ type FSM struct {
 
 	Initial string
 	States  []*State // in order of declaration
-	// Key says whose state it is: a text over ctx and args. Nil: one state for
-	// all callers.
+	// Key says whose state it is: a text over ctx and args; without a hole it is
+	// one state for all callers. It is nil only in a broken machine.
 	Key   *Text
 	Store Store
 	// TTL is how long a key is kept that nobody moves; after it the machine
@@ -21,6 +21,9 @@ type FSM struct {
 	// names the state. It sees @key, @state, @event, @tool and @call. Nil: a
 	// person decides.
 	Resolve *Binding
+	// Broken says that the machine has a fault: it has been told, no tool is bound
+	// to the machine, and names in it may name nothing.
+	Broken bool
 }
 
 // State gives the state of that name, or nil.
