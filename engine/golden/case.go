@@ -229,7 +229,11 @@ func play(ctx context.Context, p *engine.Program, t *graph.Test, log *bytes.Buff
 	}
 	who := caller(p, t.Ctx)
 	if t.List != "" {
-		return renderList(p.List(who)), nil
+		list, err := p.List(ctx, who)
+		if err != nil {
+			return nil, err
+		}
+		return renderList(list), nil
 	}
 	var withheld []any
 	resp, _ := p.Traced(ctx, who, t.Call, rawArgs(t.Args), func(v any) { withheld = append(withheld, v) })
