@@ -11,7 +11,7 @@ import (
 // Caller is who calls: the immutable ctx of a call. It is made by the
 // transport, a test or the command line.
 type Caller struct {
-	Session string        // MCP session, the process on stdio, "" for a request without one
+	Session string        // MCP session, one of its own for each process on stdio, "" for a request without one
 	Client  string        // name of the client program, "" if it did not say
 	Claims  *value.Object // verified claims; nil: none
 	Now     time.Time     // the clock; zero: the real one

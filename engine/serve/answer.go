@@ -21,6 +21,8 @@ type request struct {
 	state  *state
 	caller engine.Caller
 	modern bool
+	// session is that of a 2025 revision over HTTP; nil: there is none.
+	session *session
 }
 
 // errCancelled is the cause of a call's end when its client took it back.
@@ -44,7 +46,7 @@ func (s *Server) answer(ctx context.Context, dst []byte, q *request) (body []byt
 	case s.faults != "":
 		return refuse(dst, q.id, mcp.INTERNAL_ERROR, s.faults)
 	case q.method == methodList:
-		return q.list(dst)
+		return s.list(ctx, dst, q)
 	}
 	return s.call(ctx, dst, q)
 }
@@ -54,8 +56,20 @@ func refuse(dst, id []byte, code int, message string) ([]byte, int) {
 }
 
 // list appends a page of the tools that the caller sees.
-func (q *request) list(dst []byte) ([]byte, int) {
-	p := q.state.pages(q.state.program.List(&q.caller))
+func (s *Server) list(ctx context.Context, dst []byte, q *request) ([]byte, int) {
+	l, err := q.state.program.List(ctx, &q.caller)
+	if context.Cause(ctx) == errCancelled {
+		return dst, 0
+	}
+	if err != nil {
+		incident := newIncident()
+		s.opts.Log.Error("listing the tools", "incident", incident, "cause", err.Error())
+		return refuse(dst, q.id, mcp.INTERNAL_ERROR, "The tools cannot be listed right now: try again later. Incident "+incident+".")
+	}
+	if q.session != nil {
+		q.session.listed.Store(l)
+	}
+	p := q.state.pages(l)
 	byCursor := p.legacy
 	if q.modern {
 		byCursor = p.modern

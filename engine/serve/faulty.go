@@ -27,7 +27,13 @@ type unloaded struct{ server *graph.Server }
 
 func (u unloaded) Server() *graph.Server { return u.server }
 
-func (u unloaded) List(*engine.Caller) *engine.List { return &engine.List{} }
+func (u unloaded) List(context.Context, *engine.Caller) (*engine.List, error) {
+	return &engine.List{}, nil
+}
+
+func (u unloaded) Watch(*engine.Caller, func()) func() { return nil }
+
+func (u unloaded) Ended(string) {}
 
 func (u unloaded) Call(_ context.Context, _ *engine.Caller, name string, _ []byte) (*presenters.Response, error) {
 	return presenters.UnknownTool(name), engine.ErrUnknownTool

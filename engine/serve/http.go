@@ -102,7 +102,7 @@ func (p *post) legacy() {
 	}
 	switch {
 	case p.isTools():
-		q := request{message: p.m, state: p.state, caller: engine.Caller{Session: session.id, Client: client}}
+		q := request{message: p.m, state: p.state, caller: engine.Caller{Session: session.id, Client: client}, session: session}
 		ctx := p.r.Context()
 		if p.m.method == methodCall {
 			var f *flight
@@ -110,6 +110,10 @@ func (p *post) legacy() {
 			defer f.land()
 		}
 		p.answer(ctx, &q)
+		if session.gone.Load() {
+			// It ended while the call ran, which may have left something behind.
+			p.state.program.Ended(session.id)
+		}
 		return
 	case p.m.method == methodCancelled:
 		session.flights.cancel(p.m.params.requestID)
@@ -133,7 +137,9 @@ func (p *post) modern() {
 		ctx, cancel := context.WithCancel(p.r.Context())
 		defer cancel()
 		defer context.AfterFunc(p.s.streams, cancel)()
-		p.s.stream(p.w, p.r, ctx, cancel, p.body)
+		wt := p.s.newWatcher(engine.Caller{Client: shorten(p.m.params.meta.client)}, fromHere(p.r), p.m.id)
+		defer wt.end()
+		p.s.stream(p.w, p.r, context.WithValue(ctx, watcherKey{}, wt), cancel, p.body, wt)
 		return
 	}
 	p.s.pass(p.w, p.r, p.r.Context(), p.body)
@@ -216,7 +222,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	if badRevision(w, revision) {
 		return
 	}
-	session, _ := s.session(w, r)
+	session, client := s.session(w, r)
 	if session == nil {
 		return
 	}
@@ -229,7 +235,11 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.sessions.detach(session, st)
-	s.stream(w, r, ctx, cancel, nil)
+	wt := s.newWatcher(engine.Caller{Session: session.id, Client: client}, fromHere(r), nil)
+	wt.listed = &session.listed
+	wt.watch()
+	defer wt.end()
+	s.stream(w, r, ctx, cancel, nil, wt)
 }
 
 // delete ends a session.

@@ -20,8 +20,12 @@ import (
 // slow is a program whose calls take longer than any limit.
 type slow struct{ took time.Duration }
 
-func (slow) Server() *graph.Server            { return &graph.Server{Name: "slow"} }
-func (slow) List(*engine.Caller) *engine.List { return &engine.List{} }
+func (slow) Server() *graph.Server { return &graph.Server{Name: "slow"} }
+func (slow) List(context.Context, *engine.Caller) (*engine.List, error) {
+	return &engine.List{}, nil
+}
+func (slow) Watch(*engine.Caller, func()) func() { return nil }
+func (slow) Ended(string)                        {}
 
 func (p slow) Call(ctx context.Context, _ *engine.Caller, _ string, _ []byte) (*presenters.Response, error) {
 	select {

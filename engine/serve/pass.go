@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -18,30 +19,17 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, ctx context.Contex
 	s.handle(&writer{w: w, rc: http.NewResponseController(w)}, r, ctx, body)
 }
 
-// stream lets mcp-go answer with a stream that stays open; cancel ends it.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, ctx context.Context, cancel context.CancelFunc, body []byte) {
-	h := &writer{w: w, rc: http.NewResponseController(w), limit: s.limits.event}
+// stream lets mcp-go answer with a stream that stays open; cancel ends ctx and
+// with it the stream. What wt hears goes out on it.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, ctx context.Context, cancel context.CancelFunc, body []byte, wt *watcher) {
+	h := &writer{w: w, rc: http.NewResponseController(w), limit: s.limits.event, opened: make(chan struct{})}
 	readWhole(w, r)
 	_ = h.rc.SetWriteDeadline(time.Time{})
-	var ticks sync.WaitGroup
-	ended := make(chan struct{})
-	ticks.Go(func() {
-		t := time.NewTicker(s.limits.alive)
-		defer t.Stop()
-		for {
-			select {
-			case <-t.C:
-				if h.comment() != nil {
-					cancel()
-				}
-			case <-ended:
-				return
-			}
-		}
-	})
+	var beside sync.WaitGroup
+	beside.Go(func() { s.accompany(ctx, cancel, h, wt) })
 	defer func() {
-		close(ended)
-		ticks.Wait()
+		cancel()
+		beside.Wait()
 		if limited(r) {
 			_ = h.rc.SetWriteDeadline(time.Now().Add(s.limits.event))
 		} else { // the connection may serve more requests without setting one
@@ -49,6 +37,34 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, ctx context.Cont
 		}
 	}()
 	s.handle(h, r, ctx, body)
+}
+
+// accompany says on an open stream that it is there and that the tools changed,
+// until ctx ends. Only this goroutine waits for a client that reads slowly.
+func (s *Server) accompany(ctx context.Context, cancel context.CancelFunc, h *writer, wt *watcher) {
+	select {
+	case <-h.opened:
+	case <-ctx.Done():
+		return
+	}
+	if wt.missed(ctx) {
+		wt.changed()
+	}
+	t := time.NewTicker(s.limits.alive)
+	defer t.Stop()
+	for {
+		text := ": \n\n"
+		select {
+		case <-t.C:
+		case <-wt.wake:
+			text = "event: message\ndata: " + wt.take() + "\n\n"
+		case <-ctx.Done():
+			return
+		}
+		if h.say(ctx, text) != nil {
+			cancel()
+		}
+	}
 }
 
 // handle calls mcp-go and answers if it panics.
@@ -75,9 +91,13 @@ type writer struct {
 	w     http.ResponseWriter
 	rc    *http.ResponseController
 	limit time.Duration // for one write; 0: the connection's
+	// opened is closed when the client has the headers of a stream and, if it
+	// asked for a subscription, the acknowledgement; nil: nobody wants to know.
+	opened chan struct{}
 
-	mu    sync.Mutex // mcp-go writes from one goroutine at a time, comments come from another
+	mu    sync.Mutex // mcp-go writes from one goroutine at a time, say from another
 	began bool
+	open  bool
 }
 
 func (h *writer) Header() http.Header { return h.w.Header() }
@@ -104,6 +124,12 @@ func (h *writer) Flush() {
 	defer h.mu.Unlock()
 	h.hurry()
 	_ = h.rc.Flush()
+	// mcp-go flushes behind the headers of a GET, and behind the first event
+	// of a POST.
+	if h.opened != nil && !h.open && strings.HasPrefix(h.w.Header().Get("Content-Type"), "text/event-stream") {
+		h.open = true
+		close(h.opened)
+	}
 }
 
 func (h *writer) hurry() {
@@ -118,15 +144,16 @@ func (h *writer) wrote() bool {
 	return h.began
 }
 
-// comment writes an SSE comment, if the answer is a stream by now.
-func (h *writer) comment() error {
+// say writes a comment or an event of ours on an open stream. Nothing is
+// written once ctx has ended: mcp-go may have written its last event.
+func (h *writer) say(ctx context.Context, text string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.began || !strings.HasPrefix(h.w.Header().Get("Content-Type"), "text/event-stream") {
+	if ctx.Err() != nil {
 		return nil
 	}
 	h.hurry()
-	if _, err := h.w.Write([]byte(": \n\n")); err != nil {
+	if _, err := io.WriteString(h.w, text); err != nil {
 		return err
 	}
 	return h.rc.Flush()

@@ -52,25 +52,41 @@ func (p *peer) SubscriptionFilter() (mcp.SubscriptionFilter, bool) {
 	return mcp.SubscriptionFilter{}, p.subscriber != nil
 }
 
-// pump writes the notifications of a peer until the function that it gives is
-// called, which first writes those that wait.
-func (c *stdio) pump(p *peer) (stop func()) {
+// pump writes the notifications of a peer, and what its watcher (nil: it has
+// none) hears, until the function that it gives is called, which first writes
+// those that wait.
+func (c *stdio) pump(p *peer, wt *watcher) (stop func()) {
 	ended := make(chan struct{})
 	var pumping sync.WaitGroup
+	var wake chan struct{}
+	if wt != nil && p.subscriber == nil {
+		wake = wt.wake
+	}
 	pumping.Go(func() {
 		for {
 			select {
 			case n := <-p.notes:
 				c.tell(p, n)
+				if wt != nil {
+					wake = wt.wake // a subscription was acknowledged
+				}
+			case <-wake:
+				c.write([]byte(wt.take()))
 			case <-ended:
 				for len(p.notes) > 0 {
 					c.tell(p, <-p.notes)
+				}
+				if wt != nil && len(wt.wake) > 0 {
+					c.write([]byte(wt.take()))
 				}
 				return
 			}
 		}
 	})
 	return func() {
+		if wt != nil {
+			wt.end()
+		}
 		close(ended)
 		pumping.Wait()
 	}

@@ -39,7 +39,7 @@ tools: {
 	"items.who": {
 		kind:        "query"
 		description: "Who asks"
-		value: {session: "{{ ctx.session == 'stdio' }}", client: "{{ ctx.client }}", sub: "{{ ctx.claims.sub }}"}
+		value: {session: "{{ ctx.session startsWith 'stdio-' }}", client: "{{ ctx.client }}", sub: "{{ ctx.claims.sub }}"}
 	}
 }
 `
@@ -96,5 +96,7 @@ func TestRealProgram(t *testing.T) {
 	}
 	pipe := startStdio(t, r.Server)
 	pipe.wants(t, call("7", "items_get", `{"id":1}`, false), `{"jsonrpc":"2.0","id":7,"result":{`+tea+`}}`)
+	pipe.wants(t, call("9", "items_who", `{}`, true), `{"jsonrpc":"2.0","id":9,"result":{`+modernHead+`"content":[`+
+		text("{\n  \"session\": true,\n  \"client\": \"moderner\",\n  \"sub\": \"me\"\n}")+`]}}`)
 	pipe.wants(t, call("8", "items_get", `{"id":1}`, true), `{"jsonrpc":"2.0","id":8,"result":{`+modernHead+tea+`}}`)
 }

@@ -19,7 +19,18 @@ import (
 // one. Its dynamic type must be comparable.
 type Program interface {
 	Server() *graph.Server
-	List(c *engine.Caller) *engine.List
+	// List gives the tools that the caller sees; equal sets are the same
+	// *engine.List. An error, whose text is logged, is a store of states that
+	// could not be asked.
+	List(ctx context.Context, c *engine.Caller) (*engine.List, error)
+	// Watch calls changed when the tools that the caller sees may be others,
+	// from any goroutine, never beside itself, and maybe more often than
+	// needed, until stop is called; a nil stop is nothing to call. Watch must
+	// be quick, and stop may be called when the program was replaced.
+	Watch(c *engine.Caller, changed func()) (stop func())
+	// Ended says that a session is over: what is kept for it may go. It may be
+	// said more than once, and must be quick too.
+	Ended(session string)
 	Call(ctx context.Context, c *engine.Caller, name string, args []byte) (*presenters.Response, error)
 }
 
@@ -85,6 +96,7 @@ type Server struct {
 	core     *server.MCPServer
 	http     *server.StreamableHTTPServer
 	limits   limits
+	watchers watchers
 	// streams ends when the server is asked to stop: open GET and listen
 	// streams end with it.
 	streams     context.Context
@@ -108,6 +120,7 @@ func newServer(src Source, o Options) *Server {
 	hooks := &server.Hooks{}
 	hooks.AddAfterInitialize(s.initialized)
 	hooks.AddAfterDiscover(s.discovered)
+	hooks.AddBeforeSubscriptionsListen(s.listening)
 	info := s.implementation(s.current().program.Server())
 	s.core = server.NewMCPServer(info.Name, info.Version,
 		server.WithToolCapabilities(true), server.WithHooks(hooks), server.WithRecovery())
@@ -116,12 +129,6 @@ func newServer(src Source, o Options) *Server {
 		server.WithStreamableHTTPProtocolVersions(revisions...),
 		server.WithStreamableHTTPLogger(slog.New(warnings{o.Log.Handler()})))
 	return s
-}
-
-// ToolsChanged tells the clients that the list of tools is another one now:
-// those with a session, and those that listen for it.
-func (s *Server) ToolsChanged() {
-	s.core.SendNotificationToAllClients(mcp.MethodNotificationToolsListChanged, nil)
 }
 
 // greeting is called by the initialized hook with the name of the client.

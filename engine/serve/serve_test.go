@@ -27,11 +27,19 @@ type program struct {
 	spec  graph.Server
 	list  *engine.List
 	tools map[string]func(ctx context.Context, c *engine.Caller, args []byte) *presenters.Response
+	// lists gives each caller a list; nil: everybody gets list.
+	lists func(c *engine.Caller) (*engine.List, error)
+	audience
 }
 
 func (p *program) Server() *graph.Server { return &p.spec }
 
-func (p *program) List(*engine.Caller) *engine.List { return p.list }
+func (p *program) List(_ context.Context, c *engine.Caller) (*engine.List, error) {
+	if p.lists != nil {
+		return p.lists(c)
+	}
+	return p.list, nil
+}
 
 func (p *program) Call(ctx context.Context, c *engine.Caller, name string, args []byte) (*presenters.Response, error) {
 	f := p.tools[name]
@@ -50,6 +58,15 @@ func failing(code string) *presenters.Response {
 	r := says(code + "!")
 	r.IsError, r.Code = &yes, code
 	return r
+}
+
+// anonymous puts S in the place of what is random in the id of a session.
+func anonymous(session string) string {
+	id := strings.TrimPrefix(session, "stdio-")
+	if len(id) == 26 {
+		return strings.TrimSuffix(session, id) + "S"
+	}
+	return session
 }
 
 // started counts the calls of wait that are under way.
@@ -71,11 +88,7 @@ func newProgram(names ...string) *program {
 	p.tools = map[string]func(ctx context.Context, c *engine.Caller, args []byte) *presenters.Response{
 		"echo": func(_ context.Context, _ *engine.Caller, args []byte) *presenters.Response { return says(string(args)) },
 		"who": func(_ context.Context, c *engine.Caller, _ []byte) *presenters.Response {
-			session := c.Session
-			if len(session) == 26 {
-				session = "S"
-			}
-			return says(fmt.Sprintf("session=%s client=%s claims=%s now=%v", session, c.Client, value.AppendJSON(nil, c.Claims), time.Since(c.Now) < time.Minute))
+			return says(fmt.Sprintf("session=%s client=%s claims=%s now=%v", anonymous(c.Session), c.Client, value.AppendJSON(nil, c.Claims), time.Since(c.Now) < time.Minute))
 		},
 		"fail": func(context.Context, *engine.Caller, []byte) *presenters.Response { return failing("NOT_FOUND") },
 		"broken": func(context.Context, *engine.Caller, []byte) *presenters.Response {

@@ -7,22 +7,26 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/fusion-serve/fusion-serve/engine"
 )
 
 // session is what a client of a 2025 revision made with initialize.
 type session struct {
 	id      string
 	flights flights
+	listed  atomic.Pointer[engine.List] // what the client listed last; nil: nothing yet
+	gone    atomic.Bool                 // deleted, expired or pushed out; set under sessions.mu
 
 	// Guarded by sessions.mu.
 	client string
 	used   time.Time
 	open   bool    // initialize was answered; false while it is under way
 	stream *stream // the open GET, nil: none
-	gone   bool    // deleted, expired or pushed out
 }
 
 // stream is an open GET of a session.
@@ -144,7 +148,7 @@ func (l *sessions) drop(s *session) {
 	e := l.byID[s.id]
 	delete(l.byID, s.id)
 	l.order.Remove(e)
-	s.gone = true
+	s.gone.Store(true)
 	if s.stream != nil {
 		s.stream.cancel()
 	}
@@ -156,7 +160,7 @@ func (l *sessions) attach(ctx context.Context, s *session, st *stream) bool {
 	for {
 		l.mu.Lock()
 		before := s.stream
-		if s.gone {
+		if s.gone.Load() {
 			l.mu.Unlock()
 			return false
 		}
@@ -231,8 +235,11 @@ func (m manager) Validate(id string) (terminated bool, err error) {
 	return false, nil
 }
 
+// Terminate is called once a session is over, whatever ended it: forget comes
+// here too.
 func (m manager) Terminate(id string) (notAllowed bool, err error) {
 	m.s.sessions.remove(id)
+	m.s.current().program.Ended(id)
 	return false, nil
 }
 

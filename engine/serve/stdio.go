@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,12 +27,13 @@ import (
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	calls, cancelCalls := context.WithCancel(server.WithSupportedProtocolVersions(context.WithoutCancel(ctx), revisions))
 	defer cancelCalls()
-	c := &stdio{s: s, out: out, ctx: calls, broken: make(chan error, 1), peer: newPeer(nil)}
+	c := &stdio{s: s, out: out, ctx: calls, broken: make(chan error, 1), peer: newPeer(nil), session: "stdio-" + rand.Text()}
+	c.watcher = s.newWatcher(engine.Caller{Session: c.session}, true, nil)
 	if err := s.core.RegisterSession(calls, c.peer); err != nil {
 		return fmt.Errorf("opening the session of stdio: %w", err)
 	}
 	defer s.core.UnregisterSession(calls, c.peer.id)
-	defer c.pump(c.peer)()
+	stop := c.pump(c.peer, c.watcher)
 	read := make(chan error, 1)
 	go func() { read <- c.read(in) }()
 	var err error
@@ -40,7 +42,8 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	case err = <-c.broken:
 	case <-ctx.Done():
 	}
-	c.finish(cancelCalls)
+	c.finish(cancelCalls, stop)
+	s.current().program.Ended(c.session)
 	s.calls.flush()
 	return err
 }
@@ -53,6 +56,10 @@ type stdio struct {
 	writing sync.Mutex
 	broken  chan error // takes the first error of out
 	peer    *peer      // of a 2025 revision
+	watcher *watcher   // of the same
+	// session is ctx.session: one for each client on stdio, as several of them
+	// may share a store of states.
+	session string
 	flights flights
 	client  atomic.Pointer[string] // the name it gave in initialize
 
@@ -61,15 +68,15 @@ type stdio struct {
 	running  sync.WaitGroup
 }
 
-// finish waits for the calls in flight. Those that outlive their grace are
-// cancelled and get a moment to answer.
-func (c *stdio) finish(cancelCalls context.CancelFunc) {
+// finish waits for the calls in flight and for what they brought about to be
+// told. Those that outlive their grace are cancelled and get a moment to answer.
+func (c *stdio) finish(cancelCalls context.CancelFunc, told func()) {
 	c.mu.Lock()
 	c.stopping = true
 	c.mu.Unlock()
 	c.s.stopStreams()
 	done := make(chan struct{})
-	go func() { c.running.Wait(); close(done) }()
+	go func() { c.running.Wait(); told(); close(done) }()
 	select {
 	case <-done:
 		return
@@ -173,15 +180,9 @@ func (c *stdio) isTools(m *message) bool {
 }
 
 func (c *stdio) answer(m *message) {
-	q := request{
-		message: m, state: c.s.current(), modern: isModern(m.params.meta.revision),
-		caller: engine.Caller{Session: "stdio", Client: shorten(m.params.meta.client)},
-	}
+	q := request{message: m, state: c.s.current(), modern: isModern(m.params.meta.revision), caller: c.caller(m)}
 	// Whoever starts a program and speaks to it through pipes is its user.
 	q.caller.Claims = q.state.local
-	if name := c.client.Load(); name != nil && q.caller.Client == "" {
-		q.caller.Client = *name
-	}
 	ctx, f := c.flights.start(c.ctx, m.id)
 	defer f.land()
 	buf := buffers.Get().(*[]byte)
@@ -193,6 +194,15 @@ func (c *stdio) answer(m *message) {
 		*buf = body
 		buffers.Put(buf)
 	}
+}
+
+// caller is who sent a message; claims are the program's.
+func (c *stdio) caller(m *message) engine.Caller {
+	who := engine.Caller{Session: c.session, Client: shorten(m.params.meta.client)}
+	if name := c.client.Load(); name != nil && who.Client == "" {
+		who.Client = *name
+	}
+	return who
 }
 
 // request lets mcp-go answer a request that may take its time.
@@ -207,25 +217,28 @@ func (c *stdio) request(m *message, line []byte) {
 
 // pass lets mcp-go handle a message and writes its answer, if there is one.
 func (c *stdio) pass(ctx context.Context, m *message, line []byte) {
-	p := c.peer
+	p, stop := c.peer, func() {}
 	if isModern(m.params.meta.revision) {
 		// Every request stands for itself; one that listens hears what it
 		// asked for, under its own id.
 		p = newPeer(m.id)
+		var wt *watcher
 		if m.method == methodListen {
+			wt = c.s.newWatcher(c.caller(m), true, m.id)
+			ctx = context.WithValue(ctx, watcherKey{}, wt)
 			if err := c.s.core.RegisterSession(ctx, p); err == nil {
 				defer c.s.core.UnregisterSession(context.WithoutCancel(ctx), p.id)
 			}
 		}
-	}
-	stop := func() {}
-	if p != c.peer {
-		stop = c.pump(p)
+		stop = c.pump(p, wt)
 	}
 	answer := c.handle(ctx, p, m, line)
 	stop() // what the request brought about stands before its answer
 	if len(answer) > 0 && context.Cause(ctx) != errCancelled {
 		c.write(answer)
+	}
+	if client := c.client.Load(); client != nil && m.method == methodInit && p == c.peer {
+		c.watcher.named(*client)
 	}
 }
 

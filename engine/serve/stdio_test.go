@@ -105,7 +105,7 @@ func TestStdio(t *testing.T) {
 	p.wants(t, initialize("2025-11-25"), `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"shop","version":"1.2.0","title":"Shop","websiteUrl":"https://shop.example.com"},"instructions":"Start with a."}}`)
 	p.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "", "  ")
 	p.wants(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","era":"2025"}]}}`)
-	p.wants(t, call(`"x"`, "who", `{}`, false), `{"jsonrpc":"2.0","id":"x","result":{"content":[`+text(`session=stdio client=tester claims={"sub":"me"} now=true`)+`]}}`)
+	p.wants(t, call(`"x"`, "who", `{}`, false), `{"jsonrpc":"2.0","id":"x","result":{"content":[`+text(`session=stdio-S client=tester claims={"sub":"me"} now=true`)+`]}}`)
 	p.wants(t, call(`2`, "list", `{}`, false), `{"jsonrpc":"2.0","id":2,"result":{"content":[`+text(`[]`)+`],"structuredContent":{"items":[1]}}}`)
 	p.wants(t, call(`3`, "nope", `{}`, false), `{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"Tool \"nope\" does not exist."}}`)
 	p.wants(t, `{"jsonrpc":"2.0","id":4,"method":"ping"}`, `{"jsonrpc":"2.0","id":4,"result":{}}`)
@@ -114,7 +114,7 @@ func TestStdio(t *testing.T) {
 	p.wants(t, `{"jsonrpc":"2.0","id":6}`, `{"jsonrpc":"2.0","id":6,"error":{"code":-32600,"message":"method is missing"}}`)
 	// 2026-07-28 on the same pipes
 	p.wants(t, `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{`+modernMeta+`}}`, `{"jsonrpc":"2.0","id":7,"result":{`+modernHead+`"tools":[{"name":"a","era":"2026"}],"ttlMs":300000,"cacheScope":"private"}}`)
-	p.wants(t, call(`8`, "who", `{}`, true), `{"jsonrpc":"2.0","id":8,"result":{`+modernHead+`"content":[`+text(`session=stdio client=moderner claims={"sub":"me"} now=true`)+`]}}`)
+	p.wants(t, call(`8`, "who", `{}`, true), `{"jsonrpc":"2.0","id":8,"result":{`+modernHead+`"content":[`+text(`session=stdio-S client=moderner claims={"sub":"me"} now=true`)+`]}}`)
 	p.wants(t, strings.Replace(call(`9`, "who", `{}`, true), `,"io.modelcontextprotocol/clientCapabilities":{}`, "", 1),
 		`{"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"missing or invalid _meta field io.modelcontextprotocol/clientCapabilities"}}`)
 	p.wants(t, strings.Replace(call(`10`, "who", `{}`, true), "2026-07-28", "2027-01-01", 1),
@@ -135,7 +135,7 @@ func TestStdioPipelined(t *testing.T) {
 	if got := p.next(t); !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion"`) {
 		t.Errorf("first comes %s", got)
 	}
-	if got := p.next(t); got != `{"jsonrpc":"2.0","id":1,"result":{"content":[`+text(`session=stdio client=tester claims={"sub":"me"} now=true`)+`]}}` {
+	if got := p.next(t); got != `{"jsonrpc":"2.0","id":1,"result":{"content":[`+text(`session=stdio-S client=tester claims={"sub":"me"} now=true`)+`]}}` {
 		t.Errorf("then comes %s", got)
 	}
 }
