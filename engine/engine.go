@@ -36,6 +36,7 @@ type Program struct {
 
 	// Set by Open.
 	dbs      map[string]*db.DB
+	fleeting map[string]bool // databases in memory: nobody else sees what is in them
 	apis     map[string]*api.Client
 	stores   []gate.Store // by machine
 	opened   []gate.Store // each once

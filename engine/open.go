@@ -49,6 +49,7 @@ func (p *Program) Open(ctx context.Context, o Options) error {
 		p.incident = randomIncident
 	}
 	p.dbs = make(map[string]*db.DB, len(p.graph.Databases))
+	p.fleeting = map[string]bool{}
 	p.secrets, p.parts = nil, nil
 	p.remember(o.Env)
 	secret, err := Secrets(p.graph, o.Env)
@@ -125,6 +126,7 @@ func (p *Program) openDatabase(ctx context.Context, d *graph.Database, o Options
 		return err
 	}
 	p.dbs[d.Name] = opened
+	p.fleeting[d.Name] = address == "sqlite::memory:"
 	if len(d.Init) == 0 || opened.Dialect() != db.SQLite && !o.Fresh {
 		return nil
 	}

@@ -18,7 +18,7 @@ type States struct {
 	FSM     *graph.FSM
 	Entries []gate.Entry
 	// Remote is false for states in the memory of a server, which nobody else
-	// sees.
+	// sees: Entries are empty then.
 	Remote bool
 }
 
@@ -47,11 +47,21 @@ func (p *Program) States(ctx context.Context, fsm string, limit int) (*States, e
 	if err != nil {
 		return nil, err
 	}
-	out := &States{FSM: m.graph, Remote: m.graph.Store.Kind != graph.StoreMemory}
+	s := m.graph.Store
+	out := &States{FSM: m.graph, Remote: s.Kind != graph.StoreMemory && !p.fleeting[s.Database]}
 	if out.Remote {
 		out.Entries, err = p.stores[m.index].List(ctx, m.graph.Name, limit)
 	}
 	return out, err
+}
+
+// Machines gives the names of the machines of the spec, in order.
+func (p *Program) Machines() []string {
+	var names []string
+	for _, m := range p.machines {
+		names = append(names, m.graph.Name)
+	}
+	return names
 }
 
 // StateNow gives the state that an entry of the machine is in at a time, with
