@@ -40,17 +40,25 @@ func (p *Program) machineNamed(name string) (*machine, error) {
 	return nil, fmt.Errorf("there is no machine %q: there are %s", name, strings.Join(names, ", "))
 }
 
-// States gives the stored states of a machine ("": the only one), held ones
-// first; at most limit.
-func (p *Program) States(ctx context.Context, fsm string, limit int) (*States, error) {
+// States gives the stored states of a machine ("": the only one), or that of
+// one key ("": of all), held ones first; at most limit.
+func (p *Program) States(ctx context.Context, fsm, key string, limit int) (*States, error) {
 	m, err := p.machineNamed(fsm)
 	if err != nil {
 		return nil, err
 	}
 	s := m.graph.Store
 	out := &States{FSM: m.graph, Remote: s.Kind != graph.StoreMemory && !p.fleeting[s.Database]}
-	if out.Remote {
-		out.Entries, err = p.stores[m.index].List(ctx, m.graph.Name, limit)
+	store := p.stores[m.index]
+	switch {
+	case !out.Remote:
+	case key == "":
+		out.Entries, err = store.List(ctx, m.graph.Name, limit)
+	default:
+		e := gate.Entry{ID: gate.ID{FSM: m.graph.Name, Key: key}}
+		if e.Record, err = store.Load(ctx, e.ID); e.Version > 0 || e.Hold != nil {
+			out.Entries = []gate.Entry{e}
+		}
 	}
 	return out, err
 }

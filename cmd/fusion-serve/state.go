@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os/user"
+	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/fusion-serve/fusion-serve/engine"
 	"github.com/fusion-serve/fusion-serve/engine/gate"
@@ -90,7 +92,7 @@ func operator() string {
 }
 
 func (o *stateFlags) show(ctx context.Context, c *cli, p *engine.Program, fsm string) error {
-	s, err := p.States(ctx, fsm, o.limit)
+	s, err := p.States(ctx, fsm, o.key, o.limit)
 	if err != nil {
 		return err
 	}
@@ -110,7 +112,7 @@ func (o *stateFlags) show(ctx context.Context, c *cli, p *engine.Program, fsm st
 	now := time.Now()
 	fmt.Fprintf(w, "FSM\tKEY\tSTATE\tVERSION\tSINCE\tCALL\n")
 	for _, e := range s.Entries {
-		if o.key != "" && e.Key != o.key || o.doubt && e.Hold == nil {
+		if o.doubt && e.Hold == nil {
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", e.FSM, e.Key, p.StateNow(e, now), e.Version, stamp(e.Entered), holder(e.Hold, now))
@@ -127,7 +129,7 @@ func holder(h *gate.Hold, now time.Time) string {
 	if h.Uncertain(now) {
 		what = "in doubt"
 	}
-	return fmt.Sprintf("%s: %s by %s since %s (%s)", what, h.Tool, h.Caller, stamp(h.Since), h.Call)
+	return fmt.Sprintf("%s: %s by %s since %s (%s)", what, h.Tool, shown(h.Caller), stamp(h.Since), h.Call)
 }
 
 func writeHistory(w io.Writer, moves []gate.Past) {
@@ -138,8 +140,18 @@ func writeHistory(w io.Writer, moves []gate.Past) {
 			by = "time"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			stamp(m.At), m.FSM, m.Key, m.Version, m.From, m.To, dash(m.Event), dash(m.Tool), dash(by), dash(m.Call))
+			stamp(m.At), m.FSM, m.Key, m.Version, m.From, m.To, dash(m.Event), dash(m.Tool), dash(shown(by)), dash(m.Call))
 	}
+}
+
+// shown is a text that somebody else chose, without what a terminal obeys.
+func shown(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, s)
 }
 
 func stamp(t time.Time) string {
