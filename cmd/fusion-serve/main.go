@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"strings"
@@ -60,6 +61,9 @@ type usage string
 func (u usage) Error() string { return string(u) }
 
 func main() {
+	// net/http's client writes bytes that a service sent unasked through the
+	// standard logger; no log is to hold them. Nothing of ours writes there.
+	log.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv}
 	code := c.main(ctx, os.Args[1:])
