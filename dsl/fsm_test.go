@@ -149,6 +149,15 @@ cart from empty by {{ ctx.claims.sub }} in database main for 720h0m0s
 	}
 }
 
+// TestMachinesVet has CUE itself accept machines together with the language.
+func TestMachinesVet(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "workflows.cue")
+	if err := os.WriteFile(file, []byte(workflows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	vet(t, "", file, strings.TrimSuffix(file, ".cue")+"_tests.cue")
+}
+
 // TestGateOfBrokenMachine finds no gate where the gate or its machine has a
 // fault: whoever compiles the tools need not look for names that are not there.
 func TestGateOfBrokenMachine(t *testing.T) {

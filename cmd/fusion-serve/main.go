@@ -36,6 +36,7 @@ func commands() []command {
 		{"check", "PATH… [--online]", "name every mistake in a spec", checkCommand},
 		{"call", "PATH TOOL [JSON-ARGS] [--ctx JSON] [--format text|json] [--structure]", "call one tool in process", callCommand},
 		{"test", "PATH… [--update] [--run REGEXP] [--junit FILE]", "run a spec's golden tests", testCommand},
+		{"inspect", "PATH --fsm [NAME]", "print a spec's state machines as Mermaid diagrams", inspectCommand},
 		{"init", "DIR", "write a starter spec", initCommand},
 		{"reference", "", "print the language reference", referenceCommand},
 		{"version", "", "print the version", versionCommand},
