@@ -155,7 +155,7 @@ func TestMachinesVet(t *testing.T) {
 	if err := os.WriteFile(file, []byte(workflows), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	vet(t, "", file, "")
+	vet(t, "", file, strings.TrimSuffix(file, ".cue")+"_tests.cue")
 }
 
 // TestGateOfBrokenMachine finds no gate where the gate or its machine has a
