@@ -18,12 +18,13 @@ const helloText = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"prot
 // watched is a program with one watch, whose changed function comes out of c.
 type watched struct {
 	slow
-	c chan func()
+	c       chan func()
+	stopped chan struct{} // closed when the watch is stopped
 }
 
 func (p watched) Watch(_ *engine.Caller, changed func()) func() {
 	p.c <- changed
-	return nil
+	return func() { close(p.stopped) }
 }
 
 // sluggish is a client that takes each notification only when it is told to.
@@ -49,7 +50,7 @@ func (s *sluggish) Write(p []byte) (int, error) {
 func TestSlowClient(t *testing.T) {
 	for _, over := range []string{"HTTP", "stdio"} {
 		t.Run(over, func(t *testing.T) {
-			p := watched{c: make(chan func(), 1)}
+			p := watched{c: make(chan func(), 1), stopped: make(chan struct{})}
 			s, err := New(Fixed(p), Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -86,6 +87,46 @@ func TestSlowClient(t *testing.T) {
 				t.Fatal("it does not end")
 			}
 		})
+	}
+}
+
+// TestSlowPipeEnds: what changed while the client read slowly is told, though
+// the input has ended.
+func TestSlowPipeEnds(t *testing.T) {
+	for range 20 {
+		p := watched{c: make(chan func(), 1), stopped: make(chan struct{})}
+		s, err := New(Fixed(p), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := &sluggish{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+		end := slowPipe(s, client)
+		changed := <-p.c
+		changed()
+		within(t, "the first notification", client.entered)
+		changed()
+		ended := make(chan struct{})
+		go func() { end(); close(ended) }()
+		within(t, "the end of the watch", p.stopped)
+		client.take <- struct{}{}
+		within(t, "the second notification", client.entered)
+		client.take <- struct{}{}
+		within(t, "the end", ended)
+	}
+}
+
+// TestNothingBehindTheEnd: a stream whose context has ended may have got its
+// last event from mcp-go.
+func TestNothingBehindTheEnd(t *testing.T) {
+	to := httptest.NewRecorder()
+	h := &writer{w: to, rc: http.NewResponseController(to)}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for _, want := range []string{"one", "one"} {
+		if err := h.say(ctx, "one"); err != nil || to.Body.String() != want {
+			t.Errorf("written: %q %v", to.Body, err)
+		}
+		cancel()
 	}
 }
 

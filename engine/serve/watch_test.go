@@ -23,6 +23,7 @@ type audience struct {
 	watches []*watch
 	begun   int
 	eager   bool // the tools change the moment they are watched
+	late    bool // the tools change the moment they are watched no more
 	over    []string
 }
 
@@ -41,6 +42,9 @@ func (a *audience) Watch(c *engine.Caller, changed func()) func() {
 		changed()
 	}
 	return sync.OnceFunc(func() {
+		if a.late {
+			changed()
+		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.watches = slices.DeleteFunc(a.watches, func(o *watch) bool { return o == w })
@@ -372,6 +376,33 @@ func TestWatchStdio(t *testing.T) {
 	}
 	p.waitCallers(t, "")
 	p.waitEnded(t, session)
+}
+
+// TestWatchStdioLast: what changed by the end of the input, or of a
+// subscription, is told before the end.
+func TestWatchStdioLast(t *testing.T) {
+	for range 20 {
+		p := newProgram("echo")
+		p.late = true
+		pipe := startStdio(t, newStdio(t, p, serve.Options{}))
+		pipe.send(t, initialize("2025-11-25"))
+		pipe.next(t)
+		p.waitCallers(t, `stdio-S tester `+me)
+		pipe.wants(t, listensTo(`"l"`, `"toolsListChanged":true`), acknowledged(`"l"`))
+		pipe.in.Close()
+		if got := pipe.next(t); got != changedFor(`"l"`) {
+			t.Fatalf("before the end of the subscription: %s", got)
+		}
+		if got := pipe.next(t); !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":"l","result":`) {
+			t.Fatalf("end of the subscription: %s", got)
+		}
+		if got := pipe.next(t); got != changed {
+			t.Fatalf("before the end: %s", got)
+		}
+		if err := pipe.end(t); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestWatchStdioSession: two clients on stdio have two sessions, each of them
