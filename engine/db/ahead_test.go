@@ -34,7 +34,7 @@ func TestAheadAndLast(t *testing.T) {
 		left := trail(t, d)
 		step := ours(d, "INSERT INTO trail (n, who) VALUES ($1, $2)")
 		ask := ours(d, "SELECT count(*) AS n FROM trail WHERE n < $1")
-		insert, bad := stmt(d, "INSERT INTO a VALUES (1)"), stmt(d, "SELECT nope FROM a")
+		insert, bad := stmt(d, "INSERT INTO a VALUES (1)"), stmt(d, "INSERT INTO trail (n, who) VALUES (1, NULL)")
 		mapped := func(error) error { return errRefused }
 		for _, c := range []struct {
 			name string
@@ -56,7 +56,7 @@ func TestAheadAndLast(t *testing.T) {
 			{"a refusal", errRefused.Error(), func(q *db.Tx) error {
 				return errors.Join(q.Ahead(t.Context(), step, []any{int64(1), "x"}, no), run(t, q, insert))
 			}, "[]"},
-			{"a refusal before a bad statement", errRefused.Error(), func(q *db.Tx) error {
+			{"a refusal before a statement that fails", errRefused.Error(), func(q *db.Tx) error {
 				return errors.Join(q.Ahead(t.Context(), ask, []any{int64(1)}, no), run(t, q, bad))
 			}, "[]"},
 			{"a refusal with nothing behind", errRefused.Error(), func(q *db.Tx) error {
