@@ -44,6 +44,7 @@ var inside = map[string][]string{
 var outside = map[string][]string{
 	"cuelang.org/go":                  {"dsl"},
 	"github.com/expr-lang/expr":       {"dsl/expr"},
+	"github.com/gomodule/redigo":      {"engine/db", "tests/servers"},
 	"github.com/jackc/pgx":            {"engine/db", "tests/servers", "tests/bench"},
 	"github.com/ncruces/go-sqlite3":   {"engine/db"},
 	"github.com/mark3labs/mcp-go":     {"engine/serve"},

@@ -213,12 +213,15 @@ func (m *Memory) List(_ context.Context, fsm string, limit int) ([]Entry, error)
 	return l[:min(len(l), max(limit, 0))], nil
 }
 
-// inOrder puts held records first, then the ones moved last.
+// inOrder puts held records first, by how long they are held, then the ones
+// moved last.
 func inOrder(a, b Entry) int {
-	if (a.Hold != nil) != (b.Hold != nil) {
-		if a.Hold != nil {
-			return -1
-		}
+	switch {
+	case a.Hold != nil && b.Hold != nil:
+		return cmp.Or(a.Hold.Since.Compare(b.Hold.Since), strings.Compare(a.Key, b.Key))
+	case a.Hold != nil:
+		return -1
+	case b.Hold != nil:
 		return 1
 	}
 	return cmp.Or(b.Entered.Compare(a.Entered), strings.Compare(a.Key, b.Key))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -54,20 +53,29 @@ func OpenRedis(c db.RedisConfig, name string) (*Redis, error) {
 // Close closes the connections.
 func (r *Redis) Close() { r.client.Close() }
 
-// Check asks the server whether it may drop states to make room, and says in
-// warning what to do then; "": it does not, or does not tell, as many hosted
-// ones do. An error means that it cannot be reached.
-func (r *Redis) Check(ctx context.Context) (warning string, err error) {
+// Check asks the server whether it may lose states, which puts their machines
+// back, and says what to do then. A server that does not tell, as many hosted
+// ones do not, has no warnings. An error means that it cannot be reached.
+func (r *Redis) Check(ctx context.Context) (warnings []string, err error) {
 	if _, err := r.client.Do(ctx, "PING"); err != nil {
-		return "", err
+		return nil, err
 	}
-	answer, err := r.client.Do(ctx, "CONFIG", "GET", "maxmemory-policy")
+	if policy := r.setting(ctx, "maxmemory-policy"); policy != "" && policy != "noeviction" {
+		warnings = append(warnings, "the Redis server drops states when its memory is full (maxmemory-policy is "+policy+"): set maxmemory-policy to noeviction")
+	}
+	if r.setting(ctx, "appendonly") == "no" {
+		warnings = append(warnings, "the Redis server forgets the last moves when it starts again (appendonly is no): set appendonly to yes")
+	}
+	return warnings, nil
+}
+
+// setting gives a setting of the server, "" if it does not tell.
+func (r *Redis) setting(ctx context.Context, name string) string {
+	answer, err := r.client.Do(ctx, "CONFIG", "GET", name)
 	if pair, ok := answer.([]any); err == nil && ok && len(pair) == 2 {
-		if policy := text(pair[1]); policy != "noeviction" {
-			return fmt.Sprintf("the Redis server has maxmemory-policy %s: when its memory is full it drops states, and machines begin anew; set it to noeviction", policy), nil
-		}
+		return text(pair[1])
 	}
-	return "", nil
+	return ""
 }
 
 func (r *Redis) prefix(fsm string) string { return "fusion:" + r.name + ":{" + fsm + "}:" }
@@ -196,7 +204,7 @@ var moveScript = script(`
 	local version, call, to, entered, expires = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 	local after, channel, event, keep = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 	local now = redis.call('HMGET', state, 'version', 'call', 'last')
-	if call ~= '' and now[1] == after and now[3] == call and not now[2] then return 1 end -- this script ran before
+	if call ~= '' and now[1] == after and now[3] == call then return 1 end -- this script ran before
 	if (now[1] or '0') ~= version then return 0 end
 	if now[2] and now[2] ~= call then return 0 end
 	redis.call('HSET', state, 'state', to, 'version', after, 'entered', entered, 'expires', expires, 'last', call)
@@ -355,6 +363,9 @@ func (r *Redis) History(ctx context.Context, id ID, limit int) ([]Past, error) {
 			}
 			out = append(out, Past{ID: ID{id.FSM, text(pair[0])}, Version: m.Version, Move: m.Move})
 		}
+	}
+	if id.Key != "" {
+		return out, nil
 	}
 	slices.SortStableFunc(out, func(a, b Past) int { return b.At.Compare(a.At) })
 	return out[:min(limit, len(out))], nil

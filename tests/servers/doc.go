@@ -1,10 +1,12 @@
 // Package servers gives tests what they run against: a fresh database on the
-// PostgreSQL server that test.sh started, the real binary, a running server,
-// and the public MCP clients. Only tests and benchmarks import it.
+// PostgreSQL or the Redis server that test.sh started, the real binary, a
+// running server, and the public MCP clients. Only tests and benchmarks import
+// it.
 //
 // It reads these variables, which test.sh sets:
 //
 //	FUSION_TEST_POSTGRES     URL of a server on which databases may be made and dropped
+//	FUSION_TEST_REDIS        URL of a Redis server whose logical databases may be emptied, all but number 0
 //	FUSION_NODE              path of a Node program, FUSION_NODE_MODULES of the folder with the MCP clients
 //	FUSION_REQUIRE_SERVERS   1: what is missing fails the test; otherwise it is skipped, saying so
 //	FUSION_BUILD_FLAGS       more flags for go build of the binary, such as -race
