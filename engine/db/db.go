@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -62,6 +63,12 @@ type engine interface {
 	empty(ctx context.Context) (bool, error)
 	script(ctx context.Context, sql string) error
 	describe(ctx context.Context, who *Session, s *Stmt) (*Description, error)
+	// write runs a statement of ours in a transaction of its own.
+	write(ctx context.Context, s *Stmt, args []any) (*Answer, error)
+	// ensure gives the name of a table, and makes it if there is none.
+	ensure(ctx context.Context, t *Table) (string, error)
+	// listen tells of notifications until ctx ends or the connection does.
+	listen(ctx context.Context, channel string, tell func(string), ready func()) error
 	close()
 }
 
@@ -70,12 +77,15 @@ type tx interface {
 	query(ctx context.Context, s *Stmt, args []any, l Limit) (*Answer, error)
 	// own runs a statement of this package, without the session's role.
 	own(ctx context.Context, s *Stmt, args []any) (*Answer, error)
+	// aside runs one too, now or with the next statement; see Tx.Ahead.
+	aside(ctx context.Context, s *Stmt, args []any, took func(*Answer) error) error
 	// save sets a savepoint; undo goes back to the last one and release
 	// forgets it, both take it away.
 	save(ctx context.Context) error
 	undo(ctx context.Context) error
 	release(ctx context.Context) error
-	commit(ctx context.Context) error
+	// commit runs the last statements before; see Tx.Last.
+	commit(ctx context.Context, last []*aside) error
 	// rollback never fails: a connection that cannot roll back is given up.
 	rollback()
 }
@@ -88,7 +98,8 @@ type DB struct {
 	// patience is how long a call waits for its turn.
 	patience time.Duration
 	engine   engine
-	once     onceTable
+	tables   tables
+	shut     chan struct{} // closed when the DB is
 
 	// gate counts calls in progress, so that Close can wait for them.
 	gate   sync.RWMutex
@@ -107,7 +118,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, errors.New("session (row-level security) needs a PostgreSQL database")
 	}
 	c.Pool = c.Pool.withDefaults()
-	db := &DB{name: c.Name, dialect: d, limit: limit(c.Timeout), patience: c.Pool.Acquire}
+	db := &DB{name: c.Name, dialect: d, limit: limit(c.Timeout), patience: c.Pool.Acquire, tables: newTables(), shut: make(chan struct{})}
 	if d == Postgres && db.limit > 0 {
 		db.limit += limit(serversMoment)
 	}
@@ -138,6 +149,7 @@ func (d *DB) Close(ctx context.Context) error {
 	if already {
 		return nil
 	}
+	close(d.shut)
 	idle := make(chan struct{})
 	go func() {
 		d.calls.Wait()
@@ -215,6 +227,19 @@ type Stmt struct {
 	Args int
 
 	ours bool // of this package: it leaves nothing on its connection
+}
+
+// Ours makes a statement of this program's own, its parameters written $1, $2, …
+// on either engine. It leaves nothing on its connection.
+func Ours(d Dialect, sql string) *Stmt {
+	s := &Stmt{SQL: sql, ours: true}
+	for strings.Contains(sql, "$"+strconv.Itoa(s.Args+1)) {
+		s.Args++
+	}
+	if d == SQLite {
+		s.SQL = strings.ReplaceAll(sql, "$", "?")
+	}
+	return s
 }
 
 // Answer is what a statement gave.

@@ -32,6 +32,8 @@ type Error struct {
 
 	// transient: the database gave up the transaction for another one's sake.
 	transient bool
+	// ours: it is that of a statement of ours, not of the caller's.
+	ours bool
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
@@ -41,6 +43,15 @@ func (e *Error) Unwrap() error { return e.Err }
 func transient(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.transient
+}
+
+// markOurs notes that the error is that of a statement of ours.
+func markOurs(err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		e.ours = true
+	}
+	return err
 }
 
 // busy is the error of a call that waited in vain.

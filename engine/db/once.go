@@ -8,11 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
-	"sync/atomic"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // OnceState says what is known of an idempotency key.
@@ -26,12 +22,6 @@ const (
 	OnceRunning                    // a call with it is still running
 )
 
-// onceTable is what is known of the table of keys in a database.
-type onceTable struct {
-	// schema is where the table stands, once it was seen there.
-	schema atomic.Pointer[string]
-}
-
 // onceKey is the key of a transaction that Keep will store.
 type onceKey struct {
 	tool, caller, key, hash string
@@ -39,11 +29,8 @@ type onceKey struct {
 	table                   string
 }
 
-// onceName is the table of keys. An administrator who gives the login no right
-// to make tables makes it with these statements.
-const onceName = "fusion_idempotency"
-
-var onceSchema = [2][]string{
+// onceTable is the table of keys.
+var onceTable = &Table{Name: "fusion_idempotency", Make: [2][]string{
 	SQLite: {
 		`CREATE TABLE IF NOT EXISTS fusion_idempotency (
 			tool text NOT NULL, caller text NOT NULL, key text NOT NULL, hash blob NOT NULL, blocks blob NOT NULL,
@@ -56,7 +43,7 @@ var onceSchema = [2][]string{
 			created timestamptz NOT NULL, expires timestamptz NOT NULL, PRIMARY KEY (tool, caller, key))`,
 		`CREATE INDEX IF NOT EXISTS fusion_idempotency_expires ON fusion_idempotency (expires)`,
 	},
-}
+}}
 
 // onceTime is a form of times that sorts as they do.
 const onceTime = "2006-01-02T15:04:05.000000Z"
@@ -70,7 +57,7 @@ func (t *Tx) Once(ctx context.Context, tool, caller, key string, hash []byte, tt
 	k := &onceKey{tool: tool, caller: caller, key: key, hash: string(hash), created: now.UTC(), expires: now.UTC().Add(ttl)}
 	err = t.do(ctx, func(ctx context.Context) (err error) {
 		stored, state, err = t.lookUp(ctx, k)
-		return t.db.once.noticed(err)
+		return err
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("asking for the idempotency key: %w", err)
@@ -83,7 +70,7 @@ func (t *Tx) Once(ctx context.Context, tool, caller, key string, hash []byte, tt
 
 func (t *Tx) lookUp(ctx context.Context, k *onceKey) ([]byte, OnceState, error) {
 	var err error
-	if k.table, err = t.onceTable(ctx); err != nil {
+	if k.table, err = t.table(ctx, onceTable); err != nil {
 		return nil, 0, err
 	}
 	if t.db.dialect == Postgres {
@@ -136,83 +123,8 @@ func (t *Tx) lock(ctx context.Context, n int64) (bool, error) {
 
 // own runs a statement of this package, its parameters written $1.
 func (t *Tx) own(ctx context.Context, sql string, args ...any) (*Answer, error) {
-	if t.db.dialect == SQLite {
-		sql = strings.ReplaceAll(sql, "$", "?")
-	}
-	return t.tx.own(ctx, &Stmt{SQL: sql, Args: len(args), ours: true}, args)
-}
-
-// onceTable gives the name of the table, which it makes if there is none.
-func (t *Tx) onceTable(ctx context.Context) (string, error) {
-	if schema := t.db.once.schema.Load(); schema != nil {
-		return qualified(*schema), nil
-	}
-	schema, err := t.findOnce(ctx)
-	if err != nil {
-		return "", err
-	}
-	if schema != "" { // committed by somebody, so that it stays
-		t.db.once.schema.Store(&schema)
-		return qualified(schema), nil
-	}
-	if t.db.dialect == Postgres {
-		if err := t.alone(ctx); err != nil {
-			return "", err
-		}
-	}
-	for _, sql := range onceSchema[t.db.dialect] {
-		if _, err := t.own(ctx, sql); err != nil {
-			return "", fmt.Errorf("making the table %s: %w", onceName, err)
-		}
-	}
-	schema, err = t.findOnce(ctx)
-	return qualified(schema), err
-}
-
-// alone waits until no other transaction is making the table.
-func (t *Tx) alone(ctx context.Context) error {
-	start := time.Now()
-	for {
-		free, err := t.lock(ctx, lockNumber(onceName))
-		if err != nil || free {
-			return err
-		}
-		if time.Since(start) > t.db.patience {
-			return busy(t.db.patience, "turn to make the table "+onceName)
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return ended(ctx, errWaiting)
-		}
-	}
-}
-
-// findOnce gives the schema that the table stands in, "" if there is none.
-func (t *Tx) findOnce(ctx context.Context) (string, error) {
-	sql := `SELECT 'main' AS s FROM sqlite_schema WHERE type = 'table' AND name = 'fusion_idempotency'`
-	if t.db.dialect == Postgres {
-		sql = `SELECT n.nspname::text AS s FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-			WHERE c.oid = to_regclass('fusion_idempotency')`
-	}
-	a, err := t.own(ctx, sql)
-	if err != nil || a.Rows.Len() == 0 {
-		return "", err
-	}
-	return a.Rows.Value(0, 0).(string), nil
-}
-
-func qualified(schema string) string { return pgx.Identifier{schema, onceName}.Sanitize() }
-
-// noticed forgets the table when it turns out to be gone: the next try makes
-// it.
-func (o *onceTable) noticed(err error) error {
-	var refused *Error
-	if errors.As(err, &refused) && (refused.SQLState == "42P01" || refused.SQLState == "" && strings.Contains(refused.Error(), "no such table")) {
-		o.schema.Store(nil)
-		refused.transient = true
-	}
-	return err
+	a, err := t.tx.own(ctx, Ours(t.db.dialect, sql), args)
+	return a, markOurs(err)
 }
 
 // Keep stores the answer under the key of Once, as the last thing before the
@@ -223,7 +135,7 @@ func (t *Tx) Keep(ctx context.Context, blocks []byte) error {
 		return errors.New("there is no idempotency key to keep an answer for")
 	}
 	err := t.do(ctx, func(ctx context.Context) error {
-		return t.db.once.noticed(t.keep(ctx, k, string(blocks)))
+		return t.keep(ctx, k, string(blocks))
 	})
 	if err != nil {
 		return fmt.Errorf("keeping the answer under its idempotency key: %w", err)

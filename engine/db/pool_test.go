@@ -103,14 +103,7 @@ func TestPoolOfSQLite(t *testing.T) {
 // A call of a session is one round trip: BEGIN, the settings, the statement
 // and, of a lone query, COMMIT go out together.
 func TestRoundTrips(t *testing.T) {
-	u, err := url.Parse(servers.Postgres(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var trips atomic.Int64
-	u.Host = countTrips(t, u.Host, &trips)
-	u.RawQuery = "sslmode=disable"
-	d := open(t, db.Config{URL: u.String(), Pool: db.Pool{Max: 1}})
+	d, trips := counted(t)
 	tenants(t, d)
 	who := d.As(tenant("bee"))
 	read, insert := stmt(d, "SELECT body FROM notes"), stmt(d, "INSERT INTO notes VALUES ('bee', 'x')")
@@ -142,6 +135,19 @@ func TestRoundTrips(t *testing.T) {
 			t.Errorf("%s makes %d round trips, want %d", c.name, got, c.want)
 		}
 	}
+}
+
+// counted opens a database with one connection whose round trips are counted.
+func counted(t *testing.T) (*db.DB, *atomic.Int64) {
+	t.Helper()
+	u, err := url.Parse(servers.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trips := &atomic.Int64{}
+	u.Host = countTrips(t, u.Host, trips)
+	u.RawQuery = "sslmode=disable"
+	return open(t, db.Config{URL: u.String(), Pool: db.Pool{Max: 1}}), trips
 }
 
 // countTrips gives the address of a relay to a server that counts the messages

@@ -188,6 +188,30 @@ func (c *pgConn) alone(ctx context.Context, who *Session, s *Stmt, args []any, l
 	return c.run(ctx, f, s, args, l)
 }
 
+// write runs a statement of ours in one flight with BEGIN and COMMIT. The
+// statement runs once more if its plan was out of date, never after the
+// connection was lost.
+func (e *pgEngine) write(ctx context.Context, s *Stmt, args []any) (*Answer, error) {
+	c, err := e.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { c.release() }()
+	ctx, cancel := e.limit.within(ctx)
+	defer cancel()
+	c.writes = true
+	for again := true; ; again = false {
+		a, err := c.run(ctx, flight{begin: beginWriting, commit: true}, s, args, Limit{})
+		if err == nil {
+			return a, nil
+		}
+		c.rollback()
+		if !again || !c.stale(s, err) || c.broken {
+			return nil, err
+		}
+	}
+}
+
 func (e *pgEngine) empty(ctx context.Context) (bool, error) {
 	a, err := e.query(ctx, nil, &Stmt{SQL: `SELECT EXISTS (
 		SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

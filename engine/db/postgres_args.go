@@ -10,6 +10,40 @@ import (
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 )
 
+// pgArgs are encoded arguments, kept to be used again.
+type pgArgs struct {
+	params [][]byte
+	ends   []int
+	buf    []byte
+}
+
+// encode writes the arguments in text form into params.
+func (a *pgArgs) encode(st *pgStmt, args []any) error {
+	a.buf, a.ends, a.params = a.buf[:0], a.ends[:0], a.params[:0]
+	for i, v := range args {
+		if v != nil {
+			var err error
+			if a.buf, err = appendArg(a.buf, st.params[i], v); err != nil {
+				return err
+			}
+		}
+		a.ends = append(a.ends, len(a.buf))
+	}
+	start := 0
+	for i, end := range a.ends {
+		var text []byte // nil is NULL
+		if args[i] != nil {
+			text = a.buf[start:end:end]
+			if text == nil {
+				text = []byte{}
+			}
+		}
+		a.params = append(a.params, text)
+		start = end
+	}
+	return nil
+}
+
 // documents are the types for which a list is one value: JSON, or text that
 // holds it. For every other type a list is an array.
 var documents = map[uint32]bool{

@@ -37,9 +37,9 @@ type pgConn struct {
 	changed bool
 
 	// What one run needs, kept to be used again.
-	params [][]byte
-	ends   []int
-	buf    []byte
+	args  pgArgs
+	ours  pgArgs   // of asides
+	queue []*aside // commands whose answers come before the one that counts
 }
 
 // pgStmt is a statement as this connection has prepared it.
@@ -66,9 +66,12 @@ type pgField struct {
 // idleState is that of a connection outside of transactions.
 const idleState = 'I'
 
-// flight is what goes out beside a statement, in the same round trip.
+// flight is what goes out beside a statement, in the same round trip and in
+// this order; commit goes behind it.
 type flight struct {
 	begin  string   // how the transaction begins, "" if it has, or there is none
+	login  bool     // the role of the login is taken again
+	asides []*aside // statements of ours
 	who    *Session // what is set before the statement; nil: nothing
 	commit bool     // the transaction ends behind it
 	inTx   bool     // the transaction goes on: its rest is worth reading
@@ -172,11 +175,8 @@ func (c *pgConn) prepared(ctx context.Context, s *Stmt) (*pgStmt, error) {
 	if st := c.stmts[s.SQL]; st != nil {
 		return st, nil
 	}
-	if len(c.stmts) >= maxStmts {
-		if err := c.end(ctx, "DEALLOCATE ALL", "DEALLOCATE ALL"); err != nil {
-			return nil, err
-		}
-		clear(c.stmts)
+	if err := c.room(ctx, 1); err != nil {
+		return nil, err
 	}
 	c.named++
 	st, err := c.compile(ctx, "fs"+strconv.Itoa(c.named), s)
@@ -185,6 +185,18 @@ func (c *pgConn) prepared(ctx context.Context, s *Stmt) (*pgStmt, error) {
 	}
 	c.stmts[s.SQL] = st
 	return st, nil
+}
+
+// room makes room for so many more statements.
+func (c *pgConn) room(ctx context.Context, n int) error {
+	if len(c.stmts)+n <= maxStmts {
+		return nil
+	}
+	if err := c.end(ctx, "DEALLOCATE ALL", "DEALLOCATE ALL"); err != nil {
+		return err
+	}
+	clear(c.stmts)
+	return nil
 }
 
 // stale forgets a statement that the server no longer runs as it was prepared
@@ -210,6 +222,9 @@ func (c *pgConn) stale(s *Stmt, err error) bool {
 
 // run runs a statement.
 func (c *pgConn) run(ctx context.Context, f flight, s *Stmt, args []any, l Limit) (*Answer, error) {
+	if err := c.ready(ctx, f); err != nil {
+		return nil, err
+	}
 	st, err := c.prepared(ctx, s)
 	if err != nil {
 		return nil, err
@@ -217,10 +232,7 @@ func (c *pgConn) run(ctx context.Context, f flight, s *Stmt, args []any, l Limit
 	if !c.writes && !st.reads {
 		return nil, &Error{SQLState: readOnlyState, Err: errWrites}
 	}
-	if err := c.preparedSession(ctx, f.who); err != nil {
-		return nil, err
-	}
-	if err := c.encode(st, args); err != nil {
+	if err := c.args.encode(st, args); err != nil {
 		return nil, err
 	}
 	c.marked = c.marked || st.marks
@@ -235,39 +247,14 @@ func (c *pgConn) run(ctx context.Context, f flight, s *Stmt, args []any, l Limit
 	return a, nil
 }
 
-// encode writes the arguments in text form into c.params.
-func (c *pgConn) encode(st *pgStmt, args []any) error {
-	c.buf, c.ends, c.params = c.buf[:0], c.ends[:0], c.params[:0]
-	for i, v := range args {
-		if v != nil {
-			var err error
-			if c.buf, err = appendArg(c.buf, st.params[i], v); err != nil {
-				return err
-			}
-		}
-		c.ends = append(c.ends, len(c.buf))
-	}
-	start := 0
-	for i, end := range c.ends {
-		var text []byte // nil is NULL
-		if args[i] != nil {
-			text = c.buf[start:end:end]
-			if text == nil {
-				text = []byte{}
-			}
-		}
-		c.params = append(c.params, text)
-		start = end
-	}
-	return nil
-}
-
 // converse sends what is ahead and the statement in one flight and reads the
 // answer. alive: server and connection agree where they are.
 func (c *pgConn) converse(ctx context.Context, f flight, st *pgStmt, l Limit) (a *Answer, alive bool, err error) {
 	defer c.deadline(ctx)(&alive)
-	skip := c.ahead(f)
-	c.front.SendBind(&pgproto3.Bind{PreparedStatement: st.name, Parameters: c.params, ResultFormatCodes: st.format})
+	if err := c.ahead(f); err != nil {
+		return nil, false, err
+	}
+	c.front.SendBind(&pgproto3.Bind{PreparedStatement: st.name, Parameters: c.args.params, ResultFormatCodes: st.format})
 	// One more tells whether there are more. A statement of which one row is
 	// wanted hardly ever has more, and a count would keep the server from
 	// working on it in parallel.
@@ -283,32 +270,49 @@ func (c *pgConn) converse(ctx context.Context, f flight, st *pgStmt, l Limit) (a
 	if err := c.front.Flush(); err != nil {
 		return nil, false, err
 	}
-	r := reader{conn: c, st: st, limit: l, skip: skip, whole: f.inTx, answer: &Answer{}}
+	r := reader{conn: c, st: st, limit: l, queue: c.queue, whole: f.inTx, answer: &Answer{}}
 	if len(st.names) > 0 {
 		r.answer.Rows = value.NewRows(st.names)
 		st.size.room(r.answer.Rows)
 	}
 	alive, err = r.read()
 	st.size.note(r.answer.Rows)
+	if err == nil && f.commit && alive {
+		err = committed(r.tag)
+	}
 	if err != nil {
 		return nil, alive, err
 	}
 	return r.answer, alive, nil
 }
 
-// ahead puts what goes before a statement into the flight and tells how many
-// commands that is.
-func (c *pgConn) ahead(f flight) (commands int) {
+// ahead puts what goes before a statement into the flight, and in c.queue
+// whose answers these will be; nil for what only has to be done.
+func (c *pgConn) ahead(f flight) error {
+	c.queue = c.queue[:0]
 	if f.begin != "" {
 		c.verb(f.begin)
-		commands++
+		c.queue = append(c.queue, nil)
 	}
-	if s := f.who.stmt(); s != nil {
-		c.front.SendBind(&pgproto3.Bind{PreparedStatement: c.stmts[s.SQL].name, Parameters: f.who.params()})
-		c.front.SendExecute(&pgproto3.Execute{})
-		commands++
+	if f.login {
+		c.set(asLogin)
 	}
-	return commands
+	for _, a := range f.asides {
+		if err := c.aside(a); err != nil {
+			return err
+		}
+	}
+	if f.who.stmt() != nil {
+		c.set(f.who)
+	}
+	return nil
+}
+
+// set sets a session.
+func (c *pgConn) set(who *Session) {
+	c.front.SendBind(&pgproto3.Bind{PreparedStatement: c.stmts[who.stmt().SQL].name, Parameters: who.params()})
+	c.front.SendExecute(&pgproto3.Execute{})
+	c.queue = append(c.queue, nil)
 }
 
 func (c *pgConn) verb(sql string) {
@@ -317,19 +321,38 @@ func (c *pgConn) verb(sql string) {
 	c.front.SendExecute(&pgproto3.Execute{})
 }
 
-// preparedSession prepares what sets a session.
-func (c *pgConn) preparedSession(ctx context.Context, who *Session) error {
-	s := who.stmt()
-	if s == nil {
+// ready prepares what goes before a statement, while it is not yet on its way.
+func (c *pgConn) ready(ctx context.Context, f flight) error {
+	if f.who == nil && !f.login && f.asides == nil {
 		return nil
 	}
-	_, err := c.prepared(ctx, s)
-	return err
+	for _, a := range f.asides {
+		a.done, a.err = false, nil // it may go out again
+	}
+	if err := c.room(ctx, len(f.asides)+3); err != nil { // with both sessions and the statement
+		return err
+	}
+	for _, a := range f.asides {
+		if _, a.err = c.prepared(ctx, a.s); a.err != nil {
+			return a.err
+		}
+	}
+	if f.login {
+		if _, err := c.prepared(ctx, asLogin.stmt()); err != nil {
+			return err
+		}
+	}
+	if s := f.who.stmt(); s != nil {
+		_, err := c.prepared(ctx, s)
+		return err
+	}
+	return nil
 }
 
-// open begins a transaction, or sets a session in it, without a statement.
+// open sends a flight without a statement: one that begins a transaction, sets
+// a session in it, or ends it.
 func (c *pgConn) open(ctx context.Context, f flight) error {
-	if err := c.preparedSession(ctx, f.who); err != nil {
+	if err := c.ready(ctx, f); err != nil {
 		return err
 	}
 	done := c.careful()
@@ -342,12 +365,30 @@ func (c *pgConn) open(ctx context.Context, f flight) error {
 
 func (c *pgConn) lead(ctx context.Context, f flight) (alive bool, err error) {
 	defer c.deadline(ctx)(&alive)
-	r := reader{conn: c, skip: c.ahead(f), answer: &Answer{}}
+	if err := c.ahead(f); err != nil {
+		return false, err
+	}
+	if f.commit {
+		c.verb("COMMIT")
+	}
 	c.front.SendSync(&pgproto3.Sync{})
 	if err := c.front.Flush(); err != nil {
 		return false, err
 	}
-	return r.read()
+	r := reader{conn: c, queue: c.queue, answer: &Answer{}}
+	if alive, err = r.read(); err == nil && f.commit {
+		err = committed(r.tag)
+	}
+	return alive, err
+}
+
+// committed looks at what the server says to COMMIT: it rolls a transaction
+// back that has failed, and calls that no error.
+func committed(tag string) error {
+	if tag == "COMMIT" {
+		return nil
+	}
+	return &Error{SQLState: "25P02", Err: fmt.Errorf("COMMIT was answered by %s", tag)}
 }
 
 // deadline lets the end of ctx break off reading and writing. The result ends

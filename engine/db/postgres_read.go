@@ -15,11 +15,11 @@ type reader struct {
 	conn   *pgConn
 	st     *pgStmt
 	limit  Limit
-	skip   int  // commands before the one whose answer counts
-	whole  bool // the connection is needed on: all rows are read, wanted or not
-	done   bool // the command whose answer counts has ended
+	queue  []*aside // commands before the one whose answer counts
+	whole  bool     // the connection is needed on: all rows are read, wanted or not
+	done   bool     // the command whose answer counts has ended
 	answer *Answer
-	tag    string
+	tag    string // of the last command
 	rows   int
 	spare  int64 // bytes read after the limit
 	failed error
@@ -43,7 +43,13 @@ func (r *reader) read() (alive bool, err error) {
 		}
 		switch m := m.(type) {
 		case *pgproto3.DataRow:
-			if r.skip > 0 || r.failed != nil {
+			if r.failed != nil {
+				continue
+			}
+			if len(r.queue) > 0 {
+				if err := r.queue[0].row(m.Values); err != nil {
+					return false, err
+				}
 				continue
 			}
 			switch err := r.row(m.Values); {
@@ -66,6 +72,9 @@ func (r *reader) read() (alive bool, err error) {
 			refused := pgconn.ErrorResponseToPgError(m)
 			if r.failed == nil {
 				r.failed = refused
+				if len(r.queue) > 0 && r.queue[0] != nil {
+					r.queue[0].err = refused
+				}
 			}
 			if m.Severity == "FATAL" || m.SeverityUnlocalized == "FATAL" || m.SeverityUnlocalized == "PANIC" {
 				return false, r.failed
@@ -121,15 +130,23 @@ func (r *reader) drop(cells [][]byte) error {
 }
 
 func (r *reader) complete(tag string) {
-	switch {
-	case r.skip > 0:
-		r.skip--
-		return
-	case r.done: // COMMIT
+	if len(r.queue) > 0 {
+		r.queue[0].complete(tag)
+		r.queue = r.queue[1:]
 		return
 	}
-	r.tag, r.done = tag, true
+	r.tag = tag
+	if r.done { // COMMIT
+		return
+	}
+	r.done = true
+	r.answer.Affected = affected(tag)
+}
+
+// affected is how many rows a command has changed, by its tag.
+func affected(tag string) int64 {
 	if t := pgconn.NewCommandTag(tag); !t.Select() {
-		r.answer.Affected = t.RowsAffected()
+		return t.RowsAffected()
 	}
+	return 0
 }

@@ -190,7 +190,7 @@ func (c *pgConn) loadTypes(ctx context.Context, oids []any) (map[uint32]*pgType,
 	if err != nil {
 		return nil, err
 	}
-	if err := c.encode(st, []any{oids}); err != nil {
+	if err := c.args.encode(st, []any{oids}); err != nil {
 		return nil, err
 	}
 	done := c.careful()

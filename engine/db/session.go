@@ -146,7 +146,7 @@ func (a *Access) Query(ctx context.Context, s *Stmt, args []any, l Limit) (*Answ
 	for try := 1; ; try++ {
 		answer, err := d.alone(ctx, a.who, s, args, l)
 		if err == nil || !d.again(ctx, start, try, err) {
-			return answer, err
+			return answer, d.ofOurs(s, err)
 		}
 	}
 }
@@ -163,6 +163,39 @@ func (a *Access) enter() (leave func(), err error) {
 		return nil, err
 	}
 	return a.db.calls.Done, nil
+}
+
+// ofOurs looks at the error of a statement for a table of ours that is gone.
+func (d *DB) ofOurs(s *Stmt, err error) error {
+	if err == nil || !s.ours {
+		return err
+	}
+	return d.noticed(markOurs(err))
+}
+
+// Write runs a statement of ours (see Ours), which may write, as the login in a
+// transaction of its own: on PostgreSQL in one round trip. If the connection
+// breaks, it may have run all the same.
+func (d *DB) Write(ctx context.Context, s *Stmt, args []any) (a *Answer, err error) {
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.calls.Done()
+	if err := s.fits(args); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	for try := 1; ; try++ {
+		a, err := d.write(ctx, s, args)
+		if err == nil || !d.again(ctx, start, try, err) {
+			return a, d.ofOurs(s, err)
+		}
+	}
+}
+
+func (d *DB) write(ctx context.Context, s *Stmt, args []any) (a *Answer, err error) {
+	defer guard(&err)
+	return d.engine.write(ctx, s, args)
 }
 
 func (d *DB) alone(ctx context.Context, who *Session, s *Stmt, args []any, l Limit) (a *Answer, err error) {

@@ -150,6 +150,24 @@ func (e *sqliteEngine) query(ctx context.Context, _ *Session, s *Stmt, args []an
 	return c.run(ctx, s, args, l, true)
 }
 
+func (e *sqliteEngine) write(ctx context.Context, s *Stmt, args []any) (*Answer, error) {
+	t, err := e.begin(ctx, nil, false)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := e.limit.within(ctx)
+	defer cancel()
+	a, err := t.own(ctx, s, args)
+	if err != nil {
+		t.rollback()
+		return nil, err
+	}
+	return a, t.commit(ctx, nil)
+}
+
+// listen ends at once: nobody notifies.
+func (e *sqliteEngine) listen(context.Context, string, func(string), func()) error { return nil }
+
 func (e *sqliteEngine) empty(ctx context.Context) (bool, error) {
 	a, err := e.query(ctx, nil, &Stmt{SQL: "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\')"}, nil, Limit{})
 	if err != nil {

@@ -39,6 +39,14 @@ func (t *sqliteTx) own(ctx context.Context, s *Stmt, args []any) (*Answer, error
 	return t.conn.run(ctx, s, args, Limit{}, t.readOnly)
 }
 
+func (t *sqliteTx) aside(ctx context.Context, s *Stmt, args []any, took func(*Answer) error) error {
+	a, err := t.own(ctx, s, args)
+	if err != nil {
+		return markOurs(err)
+	}
+	return took(a)
+}
+
 func (t *sqliteTx) save(ctx context.Context) error {
 	return t.conn.exec(ctx, "SAVEPOINT fusion")
 }
@@ -51,8 +59,14 @@ func (t *sqliteTx) release(ctx context.Context) error {
 	return t.conn.exec(ctx, "RELEASE fusion")
 }
 
-func (t *sqliteTx) commit(ctx context.Context) error {
+func (t *sqliteTx) commit(ctx context.Context, last []*aside) error {
 	defer t.giveBack()
+	for _, a := range last {
+		if _, a.err = t.own(ctx, a.s, a.args); a.err != nil {
+			t.end()
+			return settle([]*aside{a}, a.err)
+		}
+	}
 	err := t.conn.exec(ctx, "COMMIT")
 	if err != nil {
 		t.end()

@@ -69,7 +69,7 @@ func (d *DB) inTx(ctx context.Context, who *Session, readOnly bool, f func(*Tx) 
 	if err != nil { // it has waited as long as it may
 		return err, nil
 	}
-	t := &Tx{db: d, tx: inner}
+	t := &Tx{db: d, tx: inner, readOnly: readOnly}
 	done := false
 	defer func() {
 		if !done { // f failed or panics
@@ -87,7 +87,7 @@ func (d *DB) inTx(ctx context.Context, who *Session, readOnly bool, f func(*Tx) 
 		return err, err
 	}
 	done = true
-	err = t.commit(ctx)
+	err = d.noticed(t.commit(ctx))
 	return err, err
 }
 
@@ -101,7 +101,11 @@ type Tx struct {
 	db     *DB
 	tx     tx
 	failed error // a statement failed: the transaction can only be rolled back
+	last   []*aside
 	key    *onceKey
+
+	readOnly bool
+	made     bool // a table of ours, which others do not see yet
 }
 
 // Query runs a statement in the transaction. After one has failed, so do all
@@ -112,12 +116,43 @@ func (t *Tx) Query(ctx context.Context, s *Stmt, args []any, l Limit) (*Answer, 
 		if err = s.fits(args); err == nil {
 			a, err = t.tx.query(ctx, s, args, l)
 		}
-		return err
+		return t.db.ofOurs(s, err)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+// Ahead runs a statement of ours (see Ours) as the login. On PostgreSQL it goes
+// out in one flight with BEGIN and the next statement of the transaction, or by
+// itself before COMMIT, if no statement follows. took is given its answer before
+// the caller has that of the next statement; it may be called again with another
+// answer, after a connection was lost. Its error, or that of the statement,
+// becomes the one of the next statement, or of the commit, and the transaction
+// is rolled back. What the next statement waits for, it waits for whatever took
+// will say. On SQLite it runs at once.
+func (t *Tx) Ahead(ctx context.Context, s *Stmt, args []any, took func(*Answer) error) error {
+	return t.do(ctx, func(ctx context.Context) error {
+		if err := s.fits(args); err != nil {
+			return err
+		}
+		return t.tx.aside(ctx, s, args, took)
+	})
+}
+
+// Last runs a statement of ours (see Ours) as the login when the transaction is
+// committed: on PostgreSQL in one flight with COMMIT. If it fails the
+// transaction is rolled back, and the error of the commit is what failed makes
+// of it. One that is added in a Try is undone with it.
+func (t *Tx) Last(s *Stmt, args []any, failed func(error) error) error {
+	if t.failed != nil {
+		return t.failed
+	}
+	if t.failed = s.fits(args); t.failed == nil {
+		t.last = append(t.last, &aside{s: s, args: args, failed: failed})
+	}
+	return t.failed
 }
 
 // do runs one statement's worth of work and remembers its failure.
@@ -129,7 +164,7 @@ func (t *Tx) do(ctx context.Context, f func(context.Context) error) (err error) 
 	defer guard(&err)
 	ctx, cancel := t.db.limit.within(ctx)
 	defer cancel()
-	return f(ctx)
+	return t.db.noticed(f(ctx))
 }
 
 // Try runs f so that its failure does not fail the transaction: what f did in
@@ -140,6 +175,7 @@ func (t *Tx) Try(ctx context.Context, f func() error) error {
 	if err := t.do(ctx, t.tx.save); err != nil {
 		return err
 	}
+	last := len(t.last)
 	err := f()
 	if err == nil && t.failed == nil {
 		return t.do(ctx, t.tx.release)
@@ -154,7 +190,7 @@ func (t *Tx) Try(ctx context.Context, f func() error) error {
 		return err
 	}
 	failed := t.failed
-	t.failed = nil
+	t.failed, t.last = nil, t.last[:last]
 	if undone := t.do(ctx, t.tx.undo); undone != nil && failed != nil {
 		t.failed = failed // says more than that it cannot be undone
 	}
@@ -169,7 +205,7 @@ func (t *Tx) commit(ctx context.Context) (err error) {
 	defer guard(&err)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	return t.tx.commit(ctx)
+	return t.tx.commit(ctx, t.last)
 }
 
 func (t *Tx) rollback() {

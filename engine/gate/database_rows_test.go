@@ -1,0 +1,37 @@
+package gate
+
+import (
+	"strings"
+	"testing"
+)
+
+// What one process tells another is what the other one hears.
+func TestEvents(t *testing.T) {
+	for _, c := range []struct {
+		id    ID
+		event string
+		want  Change
+	}{
+		{ID{"ward", "ann"}, `{"topic":"state","fsm":"ward","key":"ann"}`, Change{ID: ID{"ward", "ann"}}},
+		{ID{"ward", ""}, `{"topic":"state","fsm":"ward","key":""}`, Change{ID: ID{"ward", ""}}},
+		{ID{"w", "a\"\\\n\x01ü"}, `{"topic":"state","fsm":"w","key":"a\"\\\n\u0001ü"}`, Change{ID: ID{"w", "a\"\\\n\x01ü"}}},
+		// 8000 bytes would be too many.
+		{ID{"ward", strings.Repeat("k", 8000-len(`{"topic":"state","fsm":"ward","key":""}`))}, `{"topic":"state","fsm":"ward"}`, Change{ID: ID{FSM: "ward"}, All: true}},
+	} {
+		event := eventOf(c.id)
+		if event != c.event {
+			t.Errorf("%q: %s, want %s", c.id, event, c.event)
+		}
+		if got, ok := changeOf(event); !ok || got != c.want {
+			t.Errorf("%s: %+v, want %+v", event, got, c.want)
+		}
+	}
+	if n := len(eventOf(ID{"ward", strings.Repeat("k", 7999-len(`{"topic":"state","fsm":"ward","key":""}`))})); n != 7999 {
+		t.Errorf("the longest event has %d bytes", n)
+	}
+	for _, other := range []string{"", "what", "[]", `{"topic":"resource","fsm":"x","key":"k"}`, `{"topic":"state"}`, `{"topic":1,"fsm":"x"}`} {
+		if got, ok := changeOf(other); ok {
+			t.Errorf("%s: %+v", other, got)
+		}
+	}
+}
