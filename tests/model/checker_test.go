@@ -91,8 +91,8 @@ func TestChecker(t *testing.T) {
 		{name: "an effect twice", one: true, breaks: func(r *record) {
 			r.Effects = append(r.Effects, effect{Serial: 6, Order: "a", Request: "4", Event: "PAY"})
 		}, want: []string{
-			"a: effect 6 (PAY of 4) happened in state paid",
 			"a: 1 effects have no move: 5 effects, 4 moves",
+			"a: effect 6 (PAY of 4) happened in state paid",
 			"a: request 4 had 2 effects",
 			"a: request 4 had ended when 6 began, and its effect came after that one's",
 		}},
