@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every check of this repository on a fresh machine: formatting, vet, staticcheck,
-# all tests (also under the race detector), against a private PostgreSQL and the public MCP clients.
+# all tests (also under the race detector), against a private PostgreSQL, a private Redis and the public MCP clients.
 # It says what it installs and starts; what it starts ends with it. Once installed, it needs no network.
 #
 #   ./test.sh            everything
@@ -39,6 +39,7 @@ stop_all() {
   local status=$?
   trap - EXIT
   stop_postgres
+  stop_redis
   rm -rf "$work"
   exit "$status"
 }
@@ -50,6 +51,7 @@ trap 'exit 143' TERM HUP
 
 need_go
 start_postgres   # sets FUSION_TEST_POSTGRES and puts psql on PATH
+start_redis      # sets FUSION_TEST_REDIS and puts redis-server on PATH
 
 # The tests decide what the servers under test see of the environment.
 unset DATABASE_URL

@@ -89,6 +89,10 @@ func (d *doc) check(f *form, n *node) *item {
 			d.faults.Add(n.at(), n.path, "must be %s, not %s", f.wants(), k)
 			return nil
 		}
+		if s := f.alt(aStruct); s != nil && a.kind == formEnum && !slices.Contains(a.enum, n.str()) {
+			d.faults.Add(n.at(), n.path, "must be %s or a struct with %s, not %q", quoted(a.enum), join(s.names(), "or"), graph.Concealed(n.str()))
+			return nil
+		}
 		f = a
 	}
 	if !f.takes(k) {

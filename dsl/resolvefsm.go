@@ -50,7 +50,7 @@ func (d *doc) resolveFSM(m *graph.FSM, it *item) {
 // that is not known itself.
 func (d *doc) stateName(t *graph.Text, machine *item) bool {
 	states := machine.get("states")
-	if t == nil || states == nil || graph.HasSecret(t.S) {
+	if t == nil || states == nil {
 		return t != nil
 	}
 	names := states.declared()
@@ -147,7 +147,7 @@ func (d *doc) resolveGate(t *graph.Tool, it *item) {
 			d.faults.Add(x.at(), x.path(), "%q is named twice", x.text.S)
 		}
 	}
-	if whole && it.get("in") != nil {
+	if whole && len(t.State.In) > 0 {
 		d.sends(t.State, it, machine)
 	}
 	if t.State.FSM == nil || t.State.FSM.Broken || it.isWrong() || d.hasFault(it.path()) {
@@ -179,7 +179,7 @@ func (d *doc) fsmName(it *item) string {
 // may be used.
 func (d *doc) sends(g *graph.Gate, it, machine *item) {
 	send := it.textOf("send")
-	if send == nil || graph.HasSecret(send.S) {
+	if send == nil {
 		return
 	}
 	var have, known []string

@@ -34,7 +34,11 @@ func (d *doc) databaseUse() {
 		m := d.g.FSMs[i]
 		used[m.Store.Database] = true
 		if m.Resolve != nil {
-			used[m.Resolve.SQL.Database] = true
+			name := m.Resolve.SQL.Database
+			if d.g.Database(name) == nil {
+				return
+			}
+			used[name] = true
 		}
 	}
 	if d.toolsBroken() {

@@ -44,6 +44,14 @@ var revealed = map[reflect.Type][]string{
 	reflect.TypeFor[graph.Store]():      {"URL"},
 }
 
+// looked are the names that resolving has looked up: a secret is none, and this
+// was told.
+var looked = map[reflect.Type][]string{
+	reflect.TypeFor[graph.Target]():    {"To"},
+	reflect.TypeFor[graph.After]():     {"To"},
+	reflect.TypeFor[graph.TestState](): {"FSM", "State"},
+}
+
 // unnamed are the structs whose own fields are no fields of a spec.
 var unnamed = []reflect.Type{reflect.TypeFor[graph.Text](), reflect.TypeFor[graph.Node](), reflect.TypeFor[shape.Shape](), reflect.TypeFor[shape.Field](), reflect.TypeFor[shape.Pattern](), reflect.TypeFor[shape.PatternField]()}
 
@@ -114,7 +122,7 @@ func (w *secretWalk) fields(v reflect.Value, s spot) {
 	s = w.spotOf(v, s)
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if !f.IsExported() || f.Name == "Path" || slices.Contains(revealed[t], f.Name) {
+		if !f.IsExported() || f.Name == "Path" || slices.Contains(revealed[t], f.Name) || slices.Contains(looked[t], f.Name) {
 			continue
 		}
 		inner := s

@@ -3,7 +3,6 @@ package dsl_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +44,7 @@ func TestDesignSpecs(t *testing.T) {
 		t.Skipf("no specs: set FUSION_SPECS to their folder (%v)", err)
 	}
 	model := t.TempDir()
-	withoutMachines(t, filepath.Join(dir, ".."), model)
+	withSQL(t, filepath.Join(dir, ".."), model)
 	for _, c := range []struct {
 		file         string
 		tools, tests int
@@ -64,9 +63,8 @@ func TestDesignSpecs(t *testing.T) {
 	}
 }
 
-// withoutMachines copies the model spec without its state machines, which this
-// version does not know, beside the SQL of the example of that name.
-func withoutMachines(t *testing.T, from, to string) {
+// withSQL copies the model spec beside the SQL of the example of that name.
+func withSQL(t *testing.T, from, to string) {
 	t.Helper()
 	for _, name := range []string{"billing.cue", "billing_tests.cue", "billing.schema.sql", "billing.seed.sql"} {
 		file := filepath.Join(from, name)
@@ -77,13 +75,7 @@ func withoutMachines(t *testing.T, from, to string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := string(src)
-		if before, rest, ok := strings.Cut(s, "fsms: "); ok {
-			_, after, _ := strings.Cut(rest, "\n}\n")
-			s = before + after
-		}
-		lines := slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return strings.HasPrefix(l, "\t\tstate: ") })
-		if err := os.WriteFile(filepath.Join(to, name), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(to, name), src, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

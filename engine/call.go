@@ -286,7 +286,22 @@ func (p *Program) attempt(ctx context.Context, c *call, first *once) (*presenter
 	case resp == nil || o.Err != nil && !errors.Is(o.Err, errDeclined):
 		resp, _ = p.outcome(ctx, c, o)
 	}
+	if resp.Incident != "" && o.Err != nil && !o.Unsure {
+		// It was made before anybody could know that all would be rolled back.
+		resp = presenters.Internal(c.tool.action, resp.Incident, c.tool.extent(true))
+	}
 	return resp, o
+}
+
+// extent tells what an unexpected failure of the tool leaves behind.
+func (t *tool) extent(rolledBack bool) presenters.Extent {
+	switch {
+	case t.mayRepeat:
+		return presenters.Repeatable
+	case rolledBack:
+		return presenters.Nothing
+	}
+	return presenters.Unknown
 }
 
 func (p *Program) database(name string) *db.DB { return p.dbs[name] }
@@ -367,15 +382,15 @@ var nothingFound = presenters.Failure{Code: "NOT_FOUND", Message: "Nothing found
 func (p *Program) unexpected(c *call, cause error) *presenters.Response {
 	id := p.incident()
 	p.log.Error("call failed", "incident", id, "tool", c.tool.graph.Name, "cause", p.scrub(c, cause.Error()))
-	return presenters.Internal(c.tool.action, id, c.tool.mayRepeat)
+	return presenters.Internal(c.tool.action, id, c.tool.extent(false))
 }
 
 func (p *Program) panicked(c *call, name string, r any) *presenters.Response {
 	id := p.incident()
-	action, mayRepeat := presenters.ActionName(name), false
+	action, extent := presenters.ActionName(name), presenters.Unknown
 	if t := c.tool; t != nil {
-		name, action, mayRepeat = t.graph.Name, t.action, t.mayRepeat
+		name, action, extent = t.graph.Name, t.action, t.extent(false)
 	}
 	p.log.Error("call panicked", "incident", id, "tool", name, "cause", p.scrub(c, fmt.Sprint(r)), "stack", string(debug.Stack()))
-	return presenters.Internal(action, id, mayRepeat)
+	return presenters.Internal(action, id, extent)
 }

@@ -89,7 +89,7 @@ tools: {
 	// A table is dropped.
 	server.Exec("DROP TABLE other")
 	for range 2 {
-		ends(t, p, "notes.gone", `{"id":1000}`, "INTERNAL_ERROR", failure("INTERNAL_ERROR", "[notes/gone] Something went wrong. Incident i1.", "Do not repeat this call: it may have taken effect. Give the incident id to the user."))
+		ends(t, p, "notes.gone", `{"id":1000}`, "INTERNAL_ERROR", failure("INTERNAL_ERROR", "[notes/gone] Something went wrong. Incident i1.", "Nothing was changed. Give the incident id to the user."))
 	}
 	works()
 	server.Exec("CREATE TABLE other (id integer)")

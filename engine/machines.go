@@ -61,7 +61,7 @@ func (p *Program) compileMachines(spec *bind.Spec, base *expr.Scope) graph.Fault
 		}
 		m.key = key
 		if key.BySession() && !key.ByArgs() && !hasSubject(spec.Graph) {
-			faults = append(faults, warning(f.Key, "requests of revision 2026-07-28 have no session, and no claim sub tells whose state it is: they do not get the tools of this machine (server: local: claims: sub gives this machine's own user one)"))
+			faults = append(faults, warning(f.Key, "a request of revision 2026-07-28 has no session: without a claim sub its caller does not get the tools that depend on it (callers on this computer have the claims of server: local)"))
 		}
 		if f.Resolve != nil {
 			var fault graph.Faults

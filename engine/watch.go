@@ -51,12 +51,16 @@ type watcher struct {
 	over  bool
 }
 
-// lookTime bounds one look at the states of a client.
-const lookTime = 30 * time.Second
+// lookTime bounds one look at the states of a client, firstLookTime the one
+// that a client waits for.
+const (
+	lookTime      = 30 * time.Second
+	firstLookTime = 5 * time.Second
+)
 
 // Watch calls changed when the tools that a caller sees may be other ones: once
 // at a time, from any goroutine, until stop is called. It may be called more
-// often than needed.
+// often than needed. What the caller sees at first is read before Watch is done.
 func (p *Program) Watch(c *Caller, changed func()) (stop func()) {
 	if len(p.gating) == 0 {
 		return func() {}
@@ -74,7 +78,10 @@ func (p *Program) Watch(c *Caller, changed func()) (stop func()) {
 		return func() {}
 	}
 	p.watchers.add(w)
-	p.watchers.begin(w, false)
+	// What is moved from here on waits until this has been seen.
+	ctx, cancel := context.WithTimeout(p.watchers.ctx, firstLookTime)
+	defer cancel()
+	w.look(ctx, p.watchers, false)
 	return func() {
 		p.watchers.remove(w)
 		w.mu.Lock()
@@ -134,7 +141,7 @@ func (l *watchers) lookAt(id gate.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for w := range l.byID[id] {
-		l.look(w, true)
+		l.look(w)
 	}
 }
 
@@ -145,7 +152,7 @@ func (l *watchers) lookAll(fsm string) {
 	for w := range l.all {
 		for _, id := range w.ids {
 			if fsm == "" || id.FSM == fsm {
-				l.look(w, true)
+				l.look(w)
 				break
 			}
 		}
@@ -153,25 +160,26 @@ func (l *watchers) lookAll(fsm string) {
 }
 
 // begin is look for who does not hold mu.
-func (l *watchers) begin(w *watcher, tell bool) {
+func (l *watchers) begin(w *watcher) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.look(w, tell)
+	l.look(w)
 }
 
-// look looks at what a client sees, beside the caller, who holds mu. tell is
-// false for the first look, which nobody has to hear of.
-func (l *watchers) look(w *watcher, tell bool) {
+// look looks at what a client sees, beside the caller, who holds mu.
+func (l *watchers) look(w *watcher) {
 	if l.ctx.Err() != nil {
 		return
 	}
 	l.busy.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, lookTime)
 		defer cancel()
-		w.look(ctx, l, tell)
+		w.look(ctx, l, true)
 	})
 }
 
+// look compares what the client sees now with what it was told of. tell is
+// false for the first look, which it need not hear of.
 func (w *watcher) look(ctx context.Context, l *watchers, tell bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,7 +195,7 @@ func (w *watcher) look(ctx context.Context, l *watchers, tell bool) {
 		w.timer = nil
 	}
 	if !due.IsZero() {
-		w.timer = time.AfterFunc(time.Until(due)+time.Millisecond, func() { l.begin(w, true) })
+		w.timer = time.AfterFunc(time.Until(due)+time.Millisecond, func() { l.begin(w) })
 	}
 	same := err == nil && list == w.list
 	first := w.list == nil

@@ -71,16 +71,29 @@ func Required(field string) *Failure {
 	}
 }
 
+// Extent says what an unexpected failure may have left behind.
+type Extent uint8
+
+// The extents of a failure.
+const (
+	Unknown    Extent = iota // a part of the call may have taken effect
+	Nothing                  // all was rolled back
+	Repeatable               // the same call again does no harm: a query, an idempotent tool
+)
+
 // Internal renders an unexpected failure: incident is the id under which the
-// log has the cause; mayRepeat is true for query and idempotent tools.
-func Internal(action, incident string, mayRepeat bool) *Response {
+// log has the cause.
+func Internal(action, incident string, extent Extent) *Response {
 	f := Failure{
 		Code:       "INTERNAL_ERROR",
 		Message:    "[" + action + "] Something went wrong. Incident " + incident + ".",
 		Suggestion: "Do not repeat this call: it may have taken effect. Give the incident id to the user.",
 		Severity:   "error",
 	}
-	if mayRepeat {
+	switch extent {
+	case Nothing:
+		f.Suggestion = "Nothing was changed. Give the incident id to the user."
+	case Repeatable:
 		f.Suggestion = "This may be a transient error. Retry the same call with identical parameters."
 	}
 	r := f.Response()

@@ -21,7 +21,7 @@ import (
 // vectorAreas are replayed; notYet wait for what they need.
 var (
 	vectorAreas = []string{"data", "ui", "collections", "embeds", "directives", "select", "redact", "errors", "toon", "tools", "schema", "pipeline"}
-	notYet      = []string{"fsm", "prompt", "introspection"}
+	notYet      = []string{"prompt", "introspection"} // fsm is replayed in engine
 	outOfArea   = []string{"yaml", "wire", "data-compiled", "model"}
 )
 

@@ -201,7 +201,11 @@ func renamed(in any, args *value.Object) {
 func (ts *toolset) internal(tool string) result {
 	t := ts.g.Tool(tool)
 	repeat := t.Kind == "query" || t.Annotations.Idempotent != nil && *t.Annotations.Idempotent
-	return sentOf(Internal(ActionName(tool), "test", repeat))
+	extent := Unknown
+	if repeat {
+		extent = Repeatable
+	}
+	return sentOf(Internal(ActionName(tool), "test", extent))
 }
 
 func (ts *toolset) handle(tool string, args any, choose []string, ctx any) result {

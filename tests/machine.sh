@@ -93,6 +93,59 @@ stop_postgres() {
   [ ${#postgres_stop[@]} = 0 ] || as_postgres "${postgres_stop[@]}" >/dev/null 2>&1 || true
 }
 
+# --- Redis
+
+# need_redis puts redis-server on PATH. Debian's package of that name would also start a server of
+# the machine's own. The program is the one that redis-tools calls redis-check-rdb, and it looks
+# at the name that it is called by.
+need_redis() {
+  command -v redis-server >/dev/null && return
+  command -v redis-check-rdb >/dev/null || apt_install redis-tools
+  mkdir "$work/programs"
+  ln -s "$(command -v redis-check-rdb)" "$work/programs/redis-server"
+  export PATH=$work/programs:$PATH
+  redis-server --version >/dev/null 2>&1 || die "there is no redis-server: install it by hand"
+}
+
+redis_pid=
+start_redis() {
+  local port try folder=$work/redis
+  need_redis
+  mkdir "$folder"
+  for try in 1 2 3 4 5 6 7 8; do
+    port=$((20000 + RANDOM % 12000))
+    # Each test has a logical database, so there are many. Nothing is kept on disk.
+    redis-server --port "$port" --bind 127.0.0.1 --databases 512 --save '' --appendonly no --dir "$folder" \
+      --daemonize no >"$folder/log" 2>&1 &
+    redis_pid=$!
+    if redis_answers "$port"; then
+      export FUSION_TEST_REDIS=redis://127.0.0.1:$port
+      say "started Redis $(redis-server --version | sed 's/.*v=\([^ ]*\).*/\1/') on 127.0.0.1:$port"
+      return
+    fi
+    stop_redis
+  done
+  cat "$folder/log" >&2
+  die "Redis did not start"
+}
+
+# redis_answers PORT waits until the started server takes connections; it ends by itself when
+# the port is another one's.
+redis_answers() {
+  local tries
+  for ((tries = 0; tries < 300; tries++)); do
+    kill -0 "$redis_pid" 2>/dev/null || return 1
+    grep -qs 'Ready to accept connections' "$work/redis/log" && return 0
+    sleep 0.1
+  done
+  return 1
+}
+
+stop_redis() {
+  [ -z "$redis_pid" ] || { kill -9 "$redis_pid" && wait "$redis_pid"; } 2>/dev/null || true
+  redis_pid=
+}
+
 # --- Node and the public MCP clients
 
 # at_least A B tells whether version A is not below B.

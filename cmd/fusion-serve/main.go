@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"strings"
@@ -36,6 +37,7 @@ func commands() []command {
 		{"check", "PATH… [--online]", "name every mistake in a spec", checkCommand},
 		{"call", "PATH TOOL [JSON-ARGS] [--ctx JSON] [--format text|json] [--structure]", "call one tool in process", callCommand},
 		{"test", "PATH… [--update] [--run REGEXP] [--junit FILE]", "run a spec's golden tests", testCommand},
+		{"inspect", "PATH --fsm [NAME]", "print a spec's state machines as Mermaid diagrams", inspectCommand},
 		{"state", "PATH [--fsm NAME] [--key KEY] [--doubt] [--history] [--settle STATE]", "show and settle the states of a spec's machines", stateCommand},
 		{"init", "DIR", "write a starter spec", initCommand},
 		{"reference", "", "print the language reference", referenceCommand},
@@ -59,6 +61,9 @@ type usage string
 func (u usage) Error() string { return string(u) }
 
 func main() {
+	// net/http's client writes bytes that a service sent unasked through the
+	// standard logger; no log is to hold them. Nothing of ours writes there.
+	log.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	c := &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv}
 	code := c.main(ctx, os.Args[1:])

@@ -59,7 +59,8 @@ func guardText(t *Target, i int) string {
 // language that cannot.
 var (
 	mermaidName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
-	mermaidWords = []string{"as", "class", "classdef", "click", "default", "direction", "end", "fork", "hide", "href", "join", "note", "scale", "state", "style"}
+	mermaidWords = []string{"accdescr", "acctitle", "as", "class", "classdef", "click", "default", "direction", "end", "fork", "hide", "href", "join", "note",
+		"root_end", "root_start", "scale", "state", "statediagram", "style"}
 )
 
 // mermaidIDs gives each state an id: its name, or a number where that cannot be

@@ -95,7 +95,8 @@ func (k *Key) BySession() bool { return k.bySession }
 // databases refuse. A number has one key however it is written. A key of more
 // than 256 bytes is its beginning and its SHA-256.
 func (k *Key) Of(env *expr.Env) (key string, ok bool, err error) {
-	var b []byte
+	var room [96]byte // most keys need no more
+	b := room[:0]
 	for i := range k.parts {
 		p := &k.parts[i]
 		if p.hole == nil {

@@ -96,7 +96,7 @@ func (m *Machine) Now(r Record, now time.Time) (state string, entered time.Time,
 			entered = entered.Add((left/t.round - 1) * t.round)
 			continue
 		}
-		if left < t.delay {
+		if left < t.delay || over && left == t.delay { // at its end, ttl comes first
 			break
 		}
 		move(t.to, entered.Add(t.delay))

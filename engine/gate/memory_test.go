@@ -68,8 +68,15 @@ func TestMemoryOrder(t *testing.T) {
 	m := view{gate.NewMemory(n), t}
 	id := func(i int) gate.ID { return gate.ID{FSM: "cart", Key: fmt.Sprint(i)} }
 	rank := func(i int) int { return i * 37 % n } // every number once
-	for i := range n {
-		m.want("Move", m.Move(t.Context(), id(i), 0, []gate.Move{step("s", "t", "c", began)}, began.Add(-time.Hour+time.Duration(rank(i))*time.Second)), nil)
+	// The time of the last move counts.
+	for version := range int64(2) {
+		for i := range n {
+			at := began.Add(-time.Hour + time.Duration(rank(i))*time.Second)
+			if version == 0 {
+				at = began.Add(-2*time.Hour - time.Duration(rank(i)*7%n)*time.Second)
+			}
+			m.want("Move", m.Move(t.Context(), id(i), version, []gate.Move{step("s", "t", "c", began)}, at), nil)
+		}
 	}
 	for k := range n {
 		m.want("Move", m.Move(t.Context(), gate.ID{FSM: "new", Key: fmt.Sprint(k)}, 0, []gate.Move{step("s", "t", "c", began)}, time.Time{}), nil)

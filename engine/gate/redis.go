@@ -224,7 +224,8 @@ var moveScript = script(`
 	return 1
 `)
 
-// storedMove is a move in the list of its key.
+// storedMove is a move in the list of its key, as JSON. A member of Move or of
+// Hold that gets another name must keep the old one there, by a tag.
 type storedMove struct {
 	Version int64
 	Move
@@ -377,7 +378,8 @@ func event(id ID) string {
 	return string(b)
 }
 
-// Feed tells of moves until ctx ends.
+// Feed tells of moves until ctx ends, and says All whenever it has connected,
+// the first time too.
 func (r *Redis) Feed(ctx context.Context, tell func(Change)) {
 	missed := func() { tell(Change{All: true}) }
 	r.client.Subscribe(ctx, r.channel(), missed, func(b []byte) {

@@ -19,6 +19,8 @@
 //   - cancelling: mcp-go keys it by session and request id, and requests
 //     without a session share the session ""; such a notification is dropped.
 //     Over HTTP a client without a session cancels by closing the request.
+//   - notifications: those of tools concern single callers. mcp-go tells all of
+//     them, and a session's requests take each other's notifications.
 //   - streams: an open subscription would hold up the end of the server.
 //   - stdio: mcp-go keeps one session a process and cancels what runs when the
 //     input ends.

@@ -20,8 +20,8 @@ import (
 type Program interface {
 	Server() *graph.Server
 	// List gives the tools that the caller sees; equal sets are the same
-	// *engine.List. An error, whose text is logged, is a store of states that
-	// could not be asked.
+	// *engine.List. An error is a store of states that could not be asked; its
+	// text is logged and holds no secret.
 	List(ctx context.Context, c *engine.Caller) (*engine.List, error)
 	// Watch calls changed when the tools that the caller sees may be others,
 	// from any goroutine, never beside itself, and maybe more often than

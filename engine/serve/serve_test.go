@@ -92,7 +92,7 @@ func newProgram(names ...string) *program {
 		},
 		"fail": func(context.Context, *engine.Caller, []byte) *presenters.Response { return failing("NOT_FOUND") },
 		"broken": func(context.Context, *engine.Caller, []byte) *presenters.Response {
-			return presenters.Internal("broken/default", "abc", false)
+			return presenters.Internal("broken/default", "abc", presenters.Unknown)
 		},
 		"panic": func(context.Context, *engine.Caller, []byte) *presenters.Response { panic("boom") },
 		"wait": func(ctx context.Context, _ *engine.Caller, _ []byte) *presenters.Response {

@@ -204,11 +204,13 @@ func TestStdioListen(t *testing.T) {
 }
 
 func TestStdioListChanged(t *testing.T) {
-	s := newStdio(t, newProgram("a"), serve.Options{})
+	program := newProgram("a")
+	s := newStdio(t, program, serve.Options{})
 	p := startStdio(t, s)
 	s.ToolsChanged() // before initialize nobody is told
 	p.send(t, initialize("2025-06-18"))
 	p.next(t)
+	program.waitCallers(t, `stdio-S tester `+me) // which begins behind the answer
 	s.ToolsChanged()
 	if got := p.next(t); got != changed {
 		t.Errorf("changed: %s", got)

@@ -22,6 +22,8 @@ type audience struct {
 	mu      sync.Mutex
 	watches []*watch
 	begun   int
+	eager   bool // the tools change the moment they are watched
+	late    bool // the tools change the moment they are watched no more
 	over    []string
 }
 
@@ -36,7 +38,13 @@ func (a *audience) Watch(c *engine.Caller, changed func()) func() {
 	w := &watch{*c, changed}
 	a.watches = append(a.watches, w)
 	a.begun++
+	if a.eager {
+		changed()
+	}
 	return sync.OnceFunc(func() {
+		if a.late {
+			changed()
+		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.watches = slices.DeleteFunc(a.watches, func(o *watch) bool { return o == w })
@@ -127,7 +135,6 @@ func (e *events) wants(t *testing.T, event string) {
 
 const (
 	me          = `{"sub":"me"}`
-	listensID   = `"params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}`
 	listensHead = `{"jsonrpc":"2.0","method":"notifications/`
 )
 
@@ -141,7 +148,7 @@ func acknowledged(id string) string {
 }
 
 func changedFor(id string) string {
-	return listensHead + `tools/list_changed",` + fmt.Sprintf(listensID, id) + `}}`
+	return listensHead + `tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":` + id + `}}}`
 }
 
 // TestWatchSessions: a session hears of its own tools while its stream is
@@ -200,11 +207,16 @@ func TestWatchOwnCall(t *testing.T) {
 func TestWatchMissed(t *testing.T) {
 	p := newProgram("echo")
 	var mu sync.Mutex
-	list, other := p.list, &engine.List{}
+	list, other, asked := p.list, &engine.List{}, 0
 	p.lists = func(*engine.Caller) (*engine.List, error) {
 		mu.Lock()
 		defer mu.Unlock()
+		asked++
 		return list, nil
+	}
+	waitAsked := func(n int) {
+		t.Helper()
+		wait(t, fmt.Sprint(n, " lists"), func() bool { mu.Lock(); defer mu.Unlock(); return asked == n })
 	}
 	move := func(l *engine.List) {
 		mu.Lock()
@@ -227,17 +239,19 @@ func TestWatchMissed(t *testing.T) {
 	get.cancel()
 	p.waitCallers(t, "")
 	get = listen(t, "GET", r.url, "", s...)
-	p.waitCallers(t, "S tester "+me)
-	p.change(s[1])
-	get.wants(t, changed)
+	waitAsked(5) // twice by the client, three times for a stream
 	move(before)
 	// Who never listed has missed nothing.
 	quiet := listen(t, "GET", r.url, "", fresh...)
 	p.waitCallers(t, "S tester "+me+", S tester "+me)
-	p.change(s[1])
-	get.wants(t, changed)
+	for range 2 {
+		p.changeAll()
+		quiet.wants(t, changed)
+		get.wants(t, changed)
+	}
 	get.silent(t, "a session that was up to date")
 	quiet.silent(t, "a session that never listed")
+	waitAsked(5)
 }
 
 // TestWatchListen: a subscription watches as its request's caller, who has no
@@ -273,6 +287,26 @@ func TestWatchListen(t *testing.T) {
 	p.waitCallers(t, "")
 	if p.begun != 2 {
 		t.Errorf("%d watches were begun", p.begun)
+	}
+}
+
+// TestWatchAcknowledgedFirst: what changes at once comes behind the
+// acknowledgement.
+func TestWatchAcknowledgedFirst(t *testing.T) {
+	p := newProgram("echo")
+	p.eager = true
+	r := start(t, p, serve.Options{})
+	pipe := startStdio(t, r.Server)
+	for i := range 50 {
+		id := fmt.Sprint(i)
+		sub := listen(t, "POST", r.url, listensTo(id, `"toolsListChanged":true`), modernHeaders("subscriptions/listen", "")...)
+		sub.wants(t, acknowledged(id))
+		sub.wants(t, changedFor(id))
+		sub.cancel()
+		pipe.wants(t, listensTo(id, `"toolsListChanged":true`), acknowledged(id))
+		if got := pipe.next(t); got != changedFor(id) {
+			t.Errorf("changed: %s", got)
+		}
 	}
 }
 
@@ -316,7 +350,7 @@ func TestWatchStdio(t *testing.T) {
 	}
 	pipe.wants(t, listensTo(`"l"`, `"toolsListChanged":true`), acknowledged(`"l"`))
 	p.waitCallers(t, `stdio-S tester `+me+`, stdio-S moderner `+me)
-	pipe.wants(t, strings.Replace(listensTo(`"m"`, `"promptsListChanged":true`), modernMeta, modernMeta, 1),
+	pipe.wants(t, listensTo(`"m"`, `"promptsListChanged":true`),
 		listensHead+`subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"m"},"notifications":{}}}`)
 	pipe.next(t) // nothing to listen to: it ends at once
 	p.mu.Lock()
@@ -344,6 +378,33 @@ func TestWatchStdio(t *testing.T) {
 	p.waitEnded(t, session)
 }
 
+// TestWatchStdioLast: what changed by the end of the input, or of a
+// subscription, is told before the end.
+func TestWatchStdioLast(t *testing.T) {
+	for range 20 {
+		p := newProgram("echo")
+		p.late = true
+		pipe := startStdio(t, newStdio(t, p, serve.Options{}))
+		pipe.send(t, initialize("2025-11-25"))
+		pipe.next(t)
+		p.waitCallers(t, `stdio-S tester `+me)
+		pipe.wants(t, listensTo(`"l"`, `"toolsListChanged":true`), acknowledged(`"l"`))
+		pipe.in.Close()
+		if got := pipe.next(t); got != changedFor(`"l"`) {
+			t.Fatalf("before the end of the subscription: %s", got)
+		}
+		if got := pipe.next(t); !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":"l","result":`) {
+			t.Fatalf("end of the subscription: %s", got)
+		}
+		if got := pipe.next(t); got != changed {
+			t.Fatalf("before the end: %s", got)
+		}
+		if err := pipe.end(t); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestWatchStdioSession: two clients on stdio have two sessions, each of them
 // one in both eras.
 func TestWatchStdioSession(t *testing.T) {
@@ -364,33 +425,6 @@ func TestWatchStdioSession(t *testing.T) {
 	}
 	if len(seen) != 2 {
 		t.Errorf("sessions %v", seen)
-	}
-}
-
-// TestWatchStdioSlow: a client that does not read does not hold up who changes
-// its tools; it is told when it reads.
-func TestWatchStdioSlow(t *testing.T) {
-	p := newProgram("echo")
-	s := newStdio(t, p, serve.Options{})
-	pipe := startStdio(t, s)
-	pipe.send(t, initialize("2025-11-25"))
-	pipe.next(t)
-	p.waitCallers(t, `stdio-S tester `+me)
-	// The line that fills up what the test's reader holds, and many more.
-	for range 5000 {
-		p.changeAll()
-	}
-	if got := pipe.next(t); got != changed {
-		t.Errorf("changed: %s", got)
-	}
-	for done := false; !done; {
-		pipe.send(t, `{"jsonrpc":"2.0","id":4,"method":"ping"}`)
-		for {
-			if got := pipe.next(t); got != changed {
-				done = got == `{"jsonrpc":"2.0","id":4,"result":{}}`
-				break
-			}
-		}
 	}
 }
 

@@ -3,12 +3,14 @@ package servers
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,9 +148,10 @@ func (r *OwnRedis) Start() {
 func (r *OwnRedis) answers(end time.Time) bool {
 	for time.Now().Before(end) {
 		if conn, err := redis.DialURL(r.URL, redis.DialConnectTimeout(2*time.Second), redis.DialReadTimeout(2*time.Second)); err == nil {
-			_, err = conn.Do("PING") // it says LOADING while it reads its file
+			_, err = conn.Do("PING")
 			_ = conn.Close()
-			if err == nil {
+			// LOADING: it reads its file; another refusal is an answer too.
+			if said := redis.Error(""); err == nil || errors.As(err, &said) && !strings.HasPrefix(string(said), "LOADING") {
 				return true
 			}
 		}

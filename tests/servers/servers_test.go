@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomodule/redigo/redis"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fusion-serve/fusion-serve/tests/servers"
@@ -31,6 +32,62 @@ func TestPostgres(t *testing.T) {
 	if conn, err := pgx.Connect(context.Background(), url); err == nil {
 		conn.Close(context.Background())
 		t.Error("the database is still there after its test")
+	}
+}
+
+// Each test has a database of its own, which is empty before it and after it.
+func TestRedis(t *testing.T) {
+	dial := func(t *testing.T, url string) redis.Conn {
+		conn, err := redis.DialURL(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	size := func(t *testing.T, conn redis.Conn) int {
+		n, err := redis.Int(conn.Do("DBSIZE"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	var url string
+	t.Run("is fresh", func(t *testing.T) {
+		url = servers.Redis(t)
+		if other := servers.Redis(t); other == url {
+			t.Errorf("%s is two tests' at once", url)
+		}
+		conn := dial(t, url)
+		if n := size(t, conn); n != 0 {
+			t.Errorf("%d keys before the test", n)
+		}
+		if _, err := conn.Do("SET", "k", "v"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if url == "" {
+		t.Skip("there is no server, as said above")
+	}
+	// Another test process may have the database by now, but not with this key.
+	conn := dial(t, url)
+	if kept, err := redis.Bool(conn.Do("EXISTS", "k")); err != nil || kept {
+		t.Errorf("the key is still there after its test, error %v", err)
+	}
+}
+
+// A private server keeps over a kill what it is told to keep.
+func TestPrivateRedis(t *testing.T) {
+	own := servers.PrivateRedis(t, "appendonly", "yes", "appendfsync", "always")
+	own.Do("SET", "k", "v")
+	own.Kill()
+	if conn, err := redis.DialURL(own.URL); err == nil {
+		conn.Close()
+		t.Error("the server answers after it was killed")
+	}
+	own.Start()
+	if v, err := redis.String(own.Do("GET", "k"), nil); err != nil || v != "v" {
+		t.Errorf("%q, error %v", v, err)
 	}
 }
 
