@@ -125,7 +125,6 @@ func (d *driver) kill(i int) {
 // and every kind of answer was seen.
 func (d *driver) run(least time.Duration) {
 	d.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
-	defer d.http.CloseIdleConnections()
 	d.seen = map[verdict]int{}
 	for i := range d.places {
 		d.start(i)
@@ -147,6 +146,7 @@ func (d *driver) run(least time.Duration) {
 	}
 	close(stop)
 	wg.Wait()
+	d.http.CloseIdleConnections() // a server waits 5 s for one that was never used
 	for i := range d.places {
 		if err := d.places[i].process.Stop(); err != nil {
 			d.t.Error(err)

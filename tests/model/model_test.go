@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +32,6 @@ const (
 const effectsTable = `
 	CREATE TABLE effects (
 		serial   bigserial,
-		tx       xid8 DEFAULT pg_current_xact_id(),
 		order_id text,
 		request  text,
 		event    text,
@@ -118,6 +118,9 @@ func (v *variant) run(t *testing.T, seed uint64, least time.Duration) {
 		r.Effects = readEffects(t, database)
 	}
 	d.readStore(r)
+	if v.oneDatabase {
+		readTransactions(t, database, r.Moves)
+	}
 	if faulty := r.check(); len(faulty) > 0 {
 		t.Errorf("%d orders with faults:\n%s", len(faulty), report(faulty))
 	}
@@ -141,13 +144,15 @@ func (d *driver) account(r *record) {
 	}
 	shown := map[string]bool{} // one of each odd answer
 	for _, c := range d.calls {
-		code, _, _ := strings.Cut(c.Text, "\n")
-		if (c.Verdict == unsure || c.Verdict == declined && d.places[c.Process].kills == 0) && !shown[code] {
-			shown[code] = true
-			d.t.Logf("for one, %s of %s: %s", c.Tool, c.Request, c.Text)
+		if kind := digits.ReplaceAllString(c.Text, "#"); (c.Verdict == unsure || c.Verdict == declined) && !shown[kind] && len(shown) < 20 {
+			shown[kind] = true
+			d.t.Logf("%s, for one: %s of %s: %s", c.Verdict, c.Tool, c.Request, c.Text)
 		}
 	}
 }
+
+// digits are what differs in texts that say the same: numbers, incidents, tools.
+var digits = regexp.MustCompile(`[0-9a-f]{8}|[0-9]+|order/[a-z]+`)
 
 // query runs a statement on a connection of its own and gives its rows.
 func query(t *testing.T, database, sql string) [][]any {
@@ -187,13 +192,32 @@ func settle(t *testing.T, database string) {
 func readEffects(t *testing.T, database string) []effect {
 	t.Helper()
 	var all []effect
-	for _, row := range query(t, database, "SELECT serial, order_id, request, event, coalesce(amount, 0), rest, tx::text FROM effects ORDER BY serial") {
+	for _, row := range query(t, database, "SELECT serial, order_id, request, event, coalesce(amount, 0), rest, xmin::text FROM effects ORDER BY serial") {
 		all = append(all, effect{
 			Serial: row[0].(int64), Order: row[1].(string), Request: row[2].(string), Event: row[3].(string),
 			Amount: int(row[4].(int32)), Rest: int(row[5].(int32)), Tx: row[6].(string),
 		})
 	}
 	return all
+}
+
+// readTransactions finds the transaction of each move.
+func readTransactions(t *testing.T, database string, moves []move) {
+	t.Helper()
+	type key struct {
+		order   string
+		version int64
+	}
+	of := map[key]string{}
+	for _, row := range query(t, database, "SELECT key, version, xmin::text FROM fusion_state_history") {
+		of[key{row[0].(string), row[1].(int64)}] = row[2].(string)
+	}
+	for i := range moves {
+		m := &moves[i]
+		if m.Tx = of[key{m.Order, m.Version}]; m.Tx == "" {
+			t.Errorf("move %d of %s is shown, and is not in the database", m.Version, m.Order)
+		}
+	}
 }
 
 // show runs fusion-serve state and gives the lines below the heading.
