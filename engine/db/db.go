@@ -85,6 +85,8 @@ type tx interface {
 	undo(ctx context.Context) error
 	release(ctx context.Context) error
 	// commit runs the last statements before; see Tx.Last.
+	// flush sends what waits for the next statement.
+	flush(ctx context.Context) error
 	commit(ctx context.Context, last []*aside) error
 	// rollback never fails: a connection that cannot roll back is given up.
 	rollback()

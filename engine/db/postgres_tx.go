@@ -191,13 +191,18 @@ func (t *pgTx) giveUp() {
 	}
 }
 
+func (t *pgTx) flush(ctx context.Context) error {
+	if t.asides == nil {
+		return nil
+	}
+	return t.open(ctx, t.ahead(true))
+}
+
 func (t *pgTx) commit(ctx context.Context, last []*aside) error {
 	defer t.giveUp()
-	if t.asides != nil { // COMMIT may only follow when they have said yes
-		if err := t.open(ctx, t.ahead(true)); err != nil {
-			t.conn.rollback()
-			return err
-		}
+	if err := t.flush(ctx); err != nil { // COMMIT may only follow when they have said yes
+		t.conn.rollback()
+		return err
 	}
 	switch {
 	case last == nil && !t.begun:

@@ -59,6 +59,8 @@ func (t *sqliteTx) release(ctx context.Context) error {
 	return t.conn.exec(ctx, "RELEASE fusion")
 }
 
+func (t *sqliteTx) flush(context.Context) error { return nil }
+
 func (t *sqliteTx) commit(ctx context.Context, last []*aside) error {
 	defer t.giveBack()
 	for _, a := range last {

@@ -141,6 +141,10 @@ func (t *Tx) Ahead(ctx context.Context, s *Stmt, args []any, took func(*Answer) 
 	})
 }
 
+// Flush sends what Ahead has put before the next statement, if no statement has
+// come since. took has been called when it gives nil.
+func (t *Tx) Flush(ctx context.Context) error { return t.do(ctx, t.tx.flush) }
+
 // Last runs a statement of ours (see Ours) as the login when the transaction is
 // committed: on PostgreSQL in one flight with COMMIT. If it fails the
 // transaction is rolled back, and the error of the commit is what failed makes

@@ -26,6 +26,8 @@ type Database struct {
 	moves atomic.Uint64 // counted for sweeping
 }
 
+var _ Sharing = (*Database)(nil)
+
 // NewDatabase makes a store in a database. It does not ask it for anything yet.
 func NewDatabase(d *db.DB) *Database { return &Database{db: d} }
 
@@ -392,7 +394,7 @@ func (s *Database) List(ctx context.Context, fsm string, limit int) ([]Entry, er
 	}
 	l := make([]Entry, rows.Len())
 	for i := range l {
-		l[i].ID = ID{FSM: fsm, Key: text(rows, i, 0)}
+		l[i].ID = ID{FSM: fsm, Key: cellText(rows, i, 0)}
 		if l[i].Record, err = record(rows, i, 1); err != nil {
 			return nil, err
 		}

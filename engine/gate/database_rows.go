@@ -21,7 +21,7 @@ func stamp(t time.Time) any {
 }
 
 // text gives a cell; "" for NULL.
-func text(rows *value.Rows, row, col int) string {
+func cellText(rows *value.Rows, row, col int) string {
 	s, _ := rows.Value(row, col).(string)
 	return s
 }
@@ -34,7 +34,7 @@ func number(rows *value.Rows, row, col int) int64 {
 
 // moment gives a cell; the zero time for NULL.
 func moment(rows *value.Rows, row, col int) (time.Time, error) {
-	s := text(rows, row, col)
+	s := cellText(rows, row, col)
 	if s == "" {
 		return time.Time{}, nil
 	}
@@ -47,12 +47,12 @@ func moment(rows *value.Rows, row, col int) (time.Time, error) {
 
 // record reads recordColumns, of which the first is at.
 func record(rows *value.Rows, row, at int) (r Record, err error) {
-	r.State, r.Version = text(rows, row, at), number(rows, row, at+1)
+	r.State, r.Version = cellText(rows, row, at), number(rows, row, at+1)
 	if r.Entered, err = moment(rows, row, at+2); err != nil || rows.Value(row, at+3) == nil {
 		return r, err
 	}
 	h := &Hold{
-		Call: text(rows, row, at+3), Tool: text(rows, row, at+4), Event: text(rows, row, at+5), Caller: text(rows, row, at+6),
+		Call: cellText(rows, row, at+3), Tool: cellText(rows, row, at+4), Event: cellText(rows, row, at+5), Caller: cellText(rows, row, at+6),
 	}
 	if h.Since, err = moment(rows, row, at+7); err != nil {
 		return r, err
@@ -75,10 +75,10 @@ func pasts(rows *value.Rows) ([]Past, error) {
 			return nil, err
 		}
 		l[i] = Past{
-			ID: ID{FSM: text(rows, i, 0), Key: text(rows, i, 1)}, Version: number(rows, i, 2),
+			ID: ID{FSM: cellText(rows, i, 0), Key: cellText(rows, i, 1)}, Version: number(rows, i, 2),
 			Move: Move{
-				From: text(rows, i, 3), To: text(rows, i, 4), Event: text(rows, i, 5), Tool: text(rows, i, 6),
-				Call: text(rows, i, 7), Caller: text(rows, i, 8), At: at,
+				From: cellText(rows, i, 3), To: cellText(rows, i, 4), Event: cellText(rows, i, 5), Tool: cellText(rows, i, 6),
+				Call: cellText(rows, i, 7), Caller: cellText(rows, i, 8), At: at,
 			},
 		}
 	}

@@ -1,9 +1,28 @@
 package gate
 
 import (
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/fusion-serve/fusion-serve/engine/db"
 )
+
+// An administrator makes the tables as the program does.
+func TestTablesInDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(string(page)), " ")
+	for _, table := range []*db.Table{stateTable, historyTable} {
+		for _, sql := range table.Make[db.Postgres] {
+			if !strings.Contains(text, strings.Join(strings.Fields(sql), " ")+";") {
+				t.Errorf("docs/security.md does not say:\n%s", sql)
+			}
+		}
+	}
+}
 
 // What one process tells another is what the other one hears.
 func TestEvents(t *testing.T) {
