@@ -188,6 +188,7 @@ func (s *story) checkDoubt() {
 		s.fault("the key is held: %t, and listed as held: %t", held, s.doubt != nil)
 	}
 	if !held {
+		s.checkUnlisted()
 		return
 	}
 	if s.oneDatabase {
@@ -206,6 +207,20 @@ func (s *story) checkDoubt() {
 	for _, c := range s.calls {
 		if c.Verdict == done && c.tool().moves && c.Start > last {
 			s.fault("request %s moved a key in doubt", c.Request)
+		}
+	}
+}
+
+// checkUnlisted: of a key that is not listed nobody was told that something on
+// it is unknown. Nobody settles anything in a run.
+func (s *story) checkUnlisted() {
+	for _, c := range s.calls {
+		switch t := c.tool(); {
+		case s.oneDatabase:
+		case c.Verdict == doubtful:
+			s.fault("request %s was told of a doubt, and the key is not listed", c.Request)
+		case c.Verdict == unsure && t.moves && t.acts:
+			s.fault("request %s was told that it may have taken effect, and the key is not listed", c.Request)
 		}
 	}
 }

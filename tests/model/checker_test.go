@@ -175,7 +175,16 @@ func TestChecker(t *testing.T) {
 		}, want: []string{"b: the key is held: true, and listed as held: false"}},
 		{name: "a doubt that nothing holds", breaks: func(r *record) {
 			r.Doubt, r.States[1].Held = nil, ""
-		}, want: []string{"b: effect 4 has no move, and nothing holds the key"}},
+		}, want: []string{
+			"b: effect 4 has no move, and nothing holds the key",
+			"b: request 13 was told of a doubt, and the key is not listed",
+		}},
+		{name: "a call that may have had its effect, and holds nothing", breaks: func(r *record) {
+			without(&r.Effects, func(e *effect) bool { return e.Request == "11" })
+			without(&r.Calls, func(c *call) bool { return c.Request == "13" })
+			r.call("11").Verdict = unsure
+			r.Doubt, r.States[1].Held = nil, ""
+		}, want: []string{"b: request 11 was told that it may have taken effect, and the key is not listed"}},
 		{name: "a doubt about a call that was answered", breaks: func(r *record) {
 			r.call("11").Verdict = done
 		}, want: []string{
