@@ -135,6 +135,11 @@ func (d *driver) run(least time.Duration) {
 	for n := range callers {
 		wg.Go(func() { d.caller(n, stop) })
 	}
+	end := sync.OnceFunc(func() {
+		close(stop)
+		wg.Wait()
+	})
+	defer end() // also when a process does not start
 	rng := rand.New(rand.NewPCG(d.seed, callers))
 	for patience := time.Now().Add(least + 2*time.Minute); time.Since(d.began) < least || !d.enough() && time.Now().Before(patience); {
 		for _, i := range rng.Perm(processes) {
@@ -144,8 +149,7 @@ func (d *driver) run(least time.Duration) {
 			d.start(i)
 		}
 	}
-	close(stop)
-	wg.Wait()
+	end()
 	d.http.CloseIdleConnections() // a server waits 5 s for one that was never used
 	for i := range d.places {
 		if err := d.places[i].process.Stop(); err != nil {
