@@ -71,7 +71,7 @@ func (w *passage) unavailable(ctx context.Context, err error) *presenters.Respon
 			Code: "SERVER_BUSY", Message: "The server keeps no more workflows at the moment. Nothing was changed.",
 			Suggestion: "Tell the user if it stays so.", Severity: "error",
 		}).Response()
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !starved(err):
 		return w.call.tool.unanswered(ctx, false).Response()
 	}
 	return w.program.refused(w.call, &bind.Outcome{Err: fmt.Errorf("the state store: %w", err)})
