@@ -20,7 +20,7 @@ type machine struct {
 	index int
 	// key is that of a caller. A key over arguments is compiled for each tool:
 	// then this is only asked ByArgs.
-	key     *gate.Key
+	key *gate.Key
 	// direct gives the value of a key that is nothing but a field of the caller;
 	// nil: the key has to be evaluated.
 	direct  func(*Caller) any
