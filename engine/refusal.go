@@ -16,6 +16,9 @@ import (
 
 // isBarred tells whether an error speaks of the gate of a tool.
 func isBarred(err error) bool {
+	if err == nil {
+		return false
+	}
 	var made *answered
 	return errors.As(err, &made) || errors.Is(err, errClosed) || errors.Is(err, errTaken) || errors.Is(err, errDoubt) ||
 		errors.Is(err, gate.ErrConflict)
