@@ -16,7 +16,9 @@ type Env struct {
 }
 
 // NewEnv makes an empty Env; an unset name is nil.
-func NewEnv() *Env { return &Env{names: make([]string, 0, usualNames), vals: make([]any, 0, usualNames)} }
+func NewEnv() *Env {
+	return &Env{names: make([]string, 0, usualNames), vals: make([]any, 0, usualNames)}
+}
 
 // usualNames is how many names most calls set.
 const usualNames = 8
