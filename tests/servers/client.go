@@ -17,8 +17,9 @@ var Revisions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
 // benchmarks see what is on the wire.
 type Client struct {
 	URL      string
-	Revision string // one of Revisions
-	session  string // id that the server gave; "" where requests stand alone
+	Revision string       // one of Revisions
+	HTTP     *http.Client // nil: http.DefaultClient
+	session  string       // id that the server gave; "" where requests stand alone
 	id       int
 }
 
@@ -32,6 +33,13 @@ func (e *RPCError) Error() string { return fmt.Sprintf("JSON-RPC error %d: %s", 
 
 // stateless tells whether requests of the revision stand alone.
 func (c *Client) stateless() bool { return c.Revision >= "2026-07-28" }
+
+func (c *Client) http() *http.Client {
+	if c.HTTP != nil {
+		return c.HTTP
+	}
+	return http.DefaultClient
+}
 
 // Connect begins a session, where the revision has them.
 func (c *Client) Connect(ctx context.Context) error {
@@ -58,7 +66,7 @@ func (c *Client) Connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := c.http().Do(r)
 	if err != nil {
 		return err
 	}
@@ -121,7 +129,7 @@ func (c *Client) Do(ctx context.Context, method string, params map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := c.http().Do(r)
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,9 @@ type Process struct {
 	cmd *exec.Cmd
 	out *output
 	// ended is closed once the program has ended, with err set.
-	ended chan struct{}
-	err   error
+	ended  chan struct{}
+	err    error
+	killed bool
 }
 
 // PID gives the process id.
@@ -102,9 +103,20 @@ func (p *Process) Wait() error {
 
 func (p *Process) signal(s syscall.Signal) { syscall.Kill(-p.PID(), s) }
 
+// Kill ends the program at once, in the middle of what it does. To Stop there
+// is nothing left to do.
+func (p *Process) Kill() {
+	p.killed = true
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+}
+
 // Stop ends the program as a service manager would and tells whether it went
 // in good order: exit code 0 and no report of the race detector.
 func (p *Process) Stop() error {
+	if p.killed {
+		return nil // its number may be another one's by now
+	}
 	if err := p.end(syscall.SIGTERM); err != nil {
 		return err
 	}
