@@ -11,19 +11,24 @@ import (
 	"time"
 )
 
+// HAProxy gives the path of the program. Without it the test is skipped.
+func HAProxy(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"haproxy", "/usr/sbin/haproxy"} { // Debian's, which only root has on PATH
+		if program, err := exec.LookPath(name); err == nil {
+			return program
+		}
+	}
+	missing(t, "haproxy is not on PATH: this test runs servers behind it")
+	return ""
+}
+
 // Proxy runs HAProxy with a configuration file, with more variables
 // (NAME=value) and PORT, the free port that it is to listen on, until the end
-// of the test. It gives the address (host:port). Without the program the test
-// is skipped.
+// of the test. It gives the address (host:port).
 func Proxy(t testing.TB, config string, env ...string) string {
 	t.Helper()
-	program, err := exec.LookPath("haproxy")
-	if err != nil {
-		program, err = exec.LookPath("/usr/sbin/haproxy") // where Debian puts it, which only root has on PATH
-	}
-	if err != nil {
-		missing(t, "haproxy is not on PATH: this test runs servers behind it")
-	}
+	program := HAProxy(t)
 	for end := time.Now().Add(Patience); ; {
 		address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
 		_, port, _ := net.SplitHostPort(address)
