@@ -16,6 +16,7 @@ import (
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 	"github.com/fusion-serve/fusion-serve/engine"
 	"github.com/fusion-serve/fusion-serve/presenters"
+	"github.com/fusion-serve/fusion-serve/tests/servers"
 )
 
 const reviewSchema = `
@@ -86,10 +87,27 @@ func callAs(t *testing.T, p *engine.Program, c *engine.Caller, tool, args string
 	return resp
 }
 
-// TestGate walks a machine whose moves are made in the tool's own transaction.
+// stores are the stores of a machine: the database of its tools, and those
+// that are elsewhere.
+var stores = map[string]func(t *testing.T) string{
+	"database": func(*testing.T) string { return `{database: "main"}` },
+	"memory":   func(*testing.T) string { return `"memory"` },
+	"redis":    func(t *testing.T) string { return fmt.Sprintf("{redis: %q}", servers.Redis(t)) },
+}
+
+// TestGate walks a machine. In the database of the tools its moves are made in
+// their own transactions.
 func TestGate(t *testing.T) {
-	onBoth(t, review, reviewSchema, func(t *testing.T, p *engine.Program, log *bytes.Buffer) {
-		ann, bob := as("ann"), as("bob")
+	for name, store := range stores {
+		t.Run(name, func(t *testing.T) {
+			testGate(t, strings.Replace(review, `store: database: "main"`, "store: "+store(t), 1))
+		})
+	}
+}
+
+func testGate(t *testing.T, spec string) {
+	onBoth(t, spec, reviewSchema, func(t *testing.T, p *engine.Program, log *bytes.Buffer) {
+		ann, bob := as("ann "+t.Name()), as("bob "+t.Name()) // of one Redis server both engines have the same states
 		const draft, approved = "review_look review_approve review_effects", "review_look review_discharge review_note review_effects"
 		step := func(who *engine.Caller, tool, args, code, annSees string) string {
 			t.Helper()
@@ -128,7 +146,7 @@ func TestGate(t *testing.T) {
 		if n := step(ann, "review.effects", "{}", "", approved); !strings.Contains(n, `"n": 5`) {
 			t.Errorf("effects: %s", n)
 		}
-		past, err := p.History(context.Background(), "review", "", 10)
+		past, err := p.History(context.Background(), "review", ann.Session, 10)
 		var moves []string
 		for _, m := range slices.Backward(past) {
 			moves = append(moves, fmt.Sprintf("%d %s %s>%s", m.Version, m.Event, m.From, m.To))
@@ -237,10 +255,10 @@ func newBank(t *testing.T) *bank {
 
 // TestGateElsewhere walks a machine whose effects no transaction can undo.
 func TestGateElsewhere(t *testing.T) {
-	for _, store := range []string{`"memory"`, `{database: "main"}`} {
-		t.Run(store, func(t *testing.T) {
+	for name, store := range stores {
+		t.Run(name, func(t *testing.T) {
 			b := newBank(t)
-			onBoth(t, elsewhere(b.URL, store, ""), "CREATE TABLE unused (n integer);", func(t *testing.T, p *engine.Program, log *bytes.Buffer) {
+			onBoth(t, elsewhere(b.URL, store(t), ""), "CREATE TABLE unused (n integer);", func(t *testing.T, p *engine.Program, log *bytes.Buffer) {
 				b.paid.Store(0)
 				step := func(tool, args, code string) string {
 					t.Helper()
@@ -411,5 +429,20 @@ tools: {
 	p.Ended("ann")
 	if got := menu(t, p, as("ann")); got != "open" {
 		t.Errorf("a session that is over is still %s", got)
+	}
+}
+
+// TestGateProven holds that the query which settles doubts is proven as those
+// of tools are, and that a Redis server is looked for.
+func TestGateProven(t *testing.T) {
+	p, _ := program(t, elsewhere("https://bank.example.com", `{database: "main"}`, `
+	resolve: query: "SELECT stat FROM outcomes WHERE id = @key"`), "CREATE TABLE outcomes (id text, state text);")
+	faults := p.Prove(context.Background())
+	if len(faults) != 1 || !strings.Contains(faults[0].String(), "fsms.pay.resolve") || !strings.Contains(faults[0].String(), "stat") {
+		t.Errorf("faults: %v", faults)
+	}
+	p, _ = program(t, elsewhere("https://bank.example.com", `{redis: "redis://127.0.0.1:9"}`, ""), "CREATE TABLE outcomes (id text, state text);")
+	if faults := p.Prove(context.Background()); len(faults) != 1 || !strings.Contains(faults[0].String(), "fsms.pay.store.redis: the server cannot be reached") {
+		t.Errorf("faults: %v", faults)
 	}
 }

@@ -68,7 +68,7 @@ func (p *Program) passage(c *call) *passage {
 	if g == nil {
 		return nil
 	}
-	w := &passage{toolGate: g, program: p, call: c, store: p.stores[g.machine.index], at: c.caller.clock()}
+	w := &passage{toolGate: g, program: p, call: c, store: p.stores[g.machine.index], how: looks, at: c.caller.clock()}
 	home := g.effects.Home()
 	shared, inDatabase := w.store.(gate.Sharing)
 	switch {

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
+	"github.com/fusion-serve/fusion-serve/engine/bind"
 	"github.com/fusion-serve/fusion-serve/engine/db"
+	"github.com/fusion-serve/fusion-serve/engine/gate"
 )
 
 // Prove has the open databases prepare every statement of the spec, without
@@ -23,7 +26,25 @@ func (p *Program) Prove(ctx context.Context) graph.Faults {
 			f.faults.Add(d.At, "databases."+d.Name, "its statements cannot be proven: %s", p.scrub(nil, err.Error()))
 		}
 	}
+	for _, m := range p.machines {
+		if r, ok := p.stores[m.index].(*gate.Redis); ok {
+			f.redis(ctx, m.graph, r)
+		}
+	}
 	return f.faults.Sorted()
+}
+
+// redis tells what is wrong with the Redis server that keeps a machine's
+// states.
+func (f *proof) redis(ctx context.Context, m *graph.FSM, r *gate.Redis) {
+	path := m.Path + ".store.redis"
+	warnings, err := r.Check(ctx)
+	if err != nil {
+		f.faults.Add(m.Store.At, path, "the server cannot be reached: %s", f.program.scrub(nil, err.Error()))
+	}
+	for _, w := range warnings {
+		f.faults = append(f.faults, graph.Fault{At: m.Store.At, Path: path, Message: w, Warning: true})
+	}
 }
 
 // Start is Prove for a server. A database that cannot be reached does not
@@ -40,7 +61,27 @@ func (p *Program) Start(ctx context.Context) graph.Faults {
 			p.later.running.Go(func() { p.proveLater(waiting, d.Name) })
 		}
 	}
+	p.checkStores(waiting)
 	return f.faults.Sorted()
+}
+
+// checkStores looks, beside the start, whether stores keep what they are given.
+func (p *Program) checkStores(ctx context.Context) {
+	for _, s := range p.opened {
+		r, ok := s.(*gate.Redis)
+		if !ok {
+			continue
+		}
+		p.later.running.Go(func() {
+			warnings, err := r.Check(ctx)
+			if err != nil && ctx.Err() == nil {
+				p.log.Warn("the Redis server that keeps states cannot be reached: gated tools answer with an error until it is back", "cause", p.scrub(nil, err.Error()))
+			}
+			for _, w := range warnings {
+				p.log.Warn("the Redis server may lose states", "cause", w)
+			}
+		})
+	}
 }
 
 // proofs are those that wait for a database.
@@ -103,10 +144,10 @@ func (f *proof) database(ctx context.Context, name string) error {
 	if g := f.program.graph.Database(name); g.Session != nil {
 		who, fixed = provingSession(g.Session)
 	}
-	for _, t := range f.program.graph.Tools {
+	for t, b := range f.program.proven() {
 		uses := usesOf(t)
 		columns := map[*graph.Text][]db.Column{} // what each query gives
-		for _, s := range f.program.tools[t.Name].binding.Statements() {
+		for _, s := range b.Statements() {
 			if s.Database != name {
 				continue
 			}
@@ -128,6 +169,23 @@ func (f *proof) database(ctx context.Context, name string) error {
 		}
 	}
 	return nil
+}
+
+// proven gives what has statements: the tools, and the queries that settle keys
+// in doubt.
+func (p *Program) proven() iter.Seq2[*graph.Tool, *bind.Binding] {
+	return func(yield func(*graph.Tool, *bind.Binding) bool) {
+		for _, t := range p.graph.Tools {
+			if !yield(t, p.tools[t.Name].binding) {
+				return
+			}
+		}
+		for _, m := range p.machines {
+			if m.resolve != nil && !yield(resolveTool(m.graph), m.resolve) {
+				return
+			}
+		}
+	}
 }
 
 // provingSession is the session that statements are prepared as. A role that

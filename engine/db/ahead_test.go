@@ -280,6 +280,32 @@ func TestLastAfterAFailure(t *testing.T) {
 	}
 }
 
+// Each statement ahead sees what was committed when it began, though all of them
+// go out at once: one that reads behind one that takes a lock sees what whoever
+// had the lock before has left.
+func TestAheadSeesTheNewest(t *testing.T) {
+	d := postgres(t, 0)
+	trail(t, d)
+	waiting := stmt(d, "SELECT count(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")
+	var seen any
+	read := make(chan error, 1)
+	err := d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
+		query(t, q, stmt(d, "SELECT pg_advisory_xact_lock(7) AS l"))
+		go func() {
+			read <- d.Tx(t.Context(), db.TxOptions{}, func(q *db.Tx) error {
+				return errors.Join(q.Ahead(t.Context(), ours(d, "SELECT pg_advisory_xact_lock(7) AS l"), nil, yes),
+					q.Ahead(t.Context(), ours(d, "SELECT count(*) AS n FROM a"), nil, func(a *db.Answer) error { seen = a.Rows.Value(0, 0); return nil }),
+					run(t, q, stmt(d, "SELECT 1 AS i")))
+			})
+		}()
+		until(t, "waiting for the lock", 1, func() int64 { return query(t, d, waiting).Rows.Value(0, 0).(int64) })
+		return run(t, q, stmt(d, "INSERT INTO a VALUES (1)"))
+	})
+	if err = errors.Join(err, <-read); err != nil || seen != int64(1) {
+		t.Errorf("it sees %v rows, %v", seen, err)
+	}
+}
+
 // Whoever goes away while the last statement waits does not break it off.
 func TestLastIsNotBrokenOff(t *testing.T) {
 	d := postgres(t, 0)

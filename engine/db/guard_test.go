@@ -32,7 +32,7 @@ func (wildTx) save(context.Context) error                                     { 
 func (wildTx) undo(context.Context) error                                     { panic("boom") }
 func (wildTx) release(context.Context) error                                  { panic("boom") }
 func (wildTx) aside(context.Context, *Stmt, []any, func(*Answer) error) error { panic("boom") }
-func (wildTx) flush(context.Context) error { panic("flush") }
+func (wildTx) flush(context.Context) error                                    { panic("flush") }
 func (wildTx) commit(context.Context, []*aside) error                         { panic("boom") }
 func (wildTx) rollback()                                                      { panic("boom") }
 

@@ -30,7 +30,7 @@ func until(t *testing.T, what string, want int64, number func() int64) {
 		if got == want {
 			return
 		}
-		if i == 200 {
+		if i == 1500 { // half a minute
 			t.Fatalf("%s: %d, want %d", what, got, want)
 		}
 		time.Sleep(20 * time.Millisecond)

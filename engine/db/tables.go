@@ -44,7 +44,7 @@ func (d *DB) Ensure(ctx context.Context, t *Table) (name string, err error) {
 	}
 	defer d.calls.Done()
 	defer guard(&err)
-	ctx, cancel := context.WithTimeoutCause(ctx, d.patience+connectTimeout, errMaking)
+	ctx, cancel := context.WithTimeout(ctx, d.patience+connectTimeout)
 	defer cancel()
 	select {
 	case d.tables.making <- struct{}{}:
@@ -62,12 +62,12 @@ func (d *DB) Ensure(ctx context.Context, t *Table) (name string, err error) {
 	return name, nil
 }
 
-// errMaking ends the making of a table.
-var errMaking = &Error{Busy: true, Err: errors.New("the table was not made in time")}
-
 // Ensure is DB.Ensure in a transaction. In one that writes to SQLite the table
 // is made in it: there is no other writer.
 func (t *Tx) Ensure(ctx context.Context, table *Table) (name string, err error) {
+	if name, ok := t.db.tables.names.Load(table); ok {
+		return name.(string), nil
+	}
 	err = t.do(ctx, func(ctx context.Context) (err error) {
 		name, err = t.table(ctx, table)
 		return err

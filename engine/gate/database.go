@@ -26,6 +26,8 @@ type Database struct {
 	moves atomic.Uint64 // counted for sweeping
 }
 
+var _ Sharing = (*Database)(nil)
+
 // NewDatabase makes a store in a database. It does not ask it for anything yet.
 func NewDatabase(d *db.DB) *Database { return &Database{db: d} }
 

@@ -7,6 +7,7 @@
 //	exits N PROGRAM ARGS…  runs a program that must end with exit code N
 //	examples               copies the examples of the tree to $WORK/examples
 //	shorten FROM TO        writes stdout, stderr or a file to another, without the path of $WORK
+//	cutter NAME            sets NAME to the URL of a service that answers no request
 //	postgres               sets DATABASE_URL to a fresh database, dropped at the end
 //
 // and the condition [postgres]. go test ./tests/golden -update rewrites what
@@ -17,6 +18,8 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,6 +74,7 @@ func TestScripts(t *testing.T) {
 				text := strings.ReplaceAll(ts.ReadFile(args[0]), ts.Getenv("WORK")+"/", "")
 				ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
 			},
+			"cutter": cutter,
 			"postgres": func(ts *testscript.TestScript, neg bool, args []string) {
 				url, drop, err := db.Fresh(context.Background(), postgres)
 				ts.Check(err)
@@ -79,6 +83,20 @@ func TestScripts(t *testing.T) {
 			},
 		},
 	})
+}
+
+// cutter starts a service that takes a request and goes away without an answer.
+func cutter(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: cutter NAME")
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			_ = conn.Close()
+		}
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv(args[0], s.URL)
 }
 
 // exits runs a program and compares its exit code, of which exec only tells
