@@ -54,23 +54,8 @@ type cluster struct {
 // PostgreSQL a name of its own, from one to three.
 func cartCluster(t *testing.T, database, redis string) *cluster {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(ctx) }()
 	c := &cluster{database: database, folder: filepath.Join(root(t), "examples")}
-	for _, name := range []string{"cart.schema.sql", "cart.seed.sql"} {
-		script, err := os.ReadFile(filepath.Join(c.folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := conn.Exec(ctx, string(script)); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-	}
+	stock(t, database)
 	if redis != "" {
 		c.folder, c.env = cartOnRedis(t, c.folder), []string{"REDIS_URL=" + redis}
 	}
@@ -79,6 +64,27 @@ func cartCluster(t *testing.T, database, redis string) *cluster {
 	}
 	c.url = behindProxy(t, c.processes...)
 	return c
+}
+
+// stock makes the tables of the cart and what they hold at first.
+func stock(t *testing.T, database string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	for _, name := range []string{"cart.schema.sql", "cart.seed.sql"} {
+		script, err := os.ReadFile(filepath.Join(root(t), "examples", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Exec(ctx, string(script)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
 }
 
 // cartOnRedis copies the cart with its states in Redis: its tools write to

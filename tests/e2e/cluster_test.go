@@ -23,111 +23,115 @@ import (
 	"github.com/fusion-serve/fusion-serve/tests/servers"
 )
 
-// onStores runs a test with the cart's states in its own database, and in
-// Redis.
-func onStores(t *testing.T, run func(t *testing.T, c *cluster)) {
-	t.Run("postgres", func(t *testing.T) { run(t, cartCluster(t, servers.Postgres(t), "")) })
-	t.Run("redis", func(t *testing.T) { run(t, cartCluster(t, servers.Postgres(t), servers.Redis(t))) })
+// TestCluster: three processes are one server, with the cart's states in its own
+// database, and in Redis. Each part leaves an empty cart.
+func TestCluster(t *testing.T) {
+	parts := []struct {
+		name string
+		run  func(*testing.T, *cluster)
+	}{{"walk", walk}, {"session", session2025}, {"listen", listen}, {"stdio", onStdio}, {"stranger", stranger}}
+	onBoth := func(t *testing.T, redis string) {
+		c := cartCluster(t, servers.Postgres(t), redis)
+		for _, part := range parts {
+			t.Run(part.name, func(t *testing.T) { part.run(t, c) })
+		}
+	}
+	t.Run("postgres", func(t *testing.T) { onBoth(t, "") })
+	t.Run("redis", func(t *testing.T) { onBoth(t, servers.Redis(t)) })
 }
 
-// TestClusterWalk: requests of 2026-07-28 go round the processes, and whichever
-// answers knows the state.
-func TestClusterWalk(t *testing.T) {
-	onStores(t, func(t *testing.T, c *cluster) {
-		through := at(c.url, modern)
-		see := func(after, want string) {
-			t.Helper()
-			for range 6 {
-				if got := menu(t, through); got != want {
-					t.Errorf("after %s a client sees %s, want %s", after, got, want)
-				}
+// walk: requests of 2026-07-28 go round the processes, and whichever answers
+// knows the state.
+func walk(t *testing.T, c *cluster) {
+	through := at(c.url, modern)
+	see := func(after, want string) {
+		t.Helper()
+		for range 6 {
+			if got := menu(t, through); got != want {
+				t.Errorf("after %s a client sees %s, want %s", after, got, want)
 			}
-			for i, p := range c.processes {
-				if got := menu(t, at(p.URL, modern)); got != want {
-					t.Errorf("after %s process %d shows %s, want %s", after, i, got, want)
-				}
-			}
-		}
-		see("nothing", emptyCart)
-		for _, step := range []struct {
-			tool      string
-			arguments map[string]any
-			sees      string
-		}{
-			{"cart_add", tea, filledCart},
-			{"cart_checkout", nil, paidCart},
-			{"cart_cancel", nil, filledCart},
-			{"cart_remove", tea, emptyCart},
-			{"cart_add", tea, filledCart},
-			{"cart_checkout", nil, paidCart},
-			{"cart_pay", map[string]any{"token": "token-1"}, emptyCart},
-		} {
-			mustUse(t, through, step.tool, step.arguments)
-			see(step.tool, step.sees)
 		}
 		for i, p := range c.processes {
-			if err := use(at(p.URL, modern), "cart_checkout", nil); err == nil || !strings.Contains(err.Error(), "FORBIDDEN") {
-				t.Errorf("process %d lets an empty cart go to payment: %v", i, err)
+			if got := menu(t, at(p.URL, modern)); got != want {
+				t.Errorf("after %s process %d shows %s, want %s", after, i, got, want)
 			}
-			until(t, "a process that had its turn", func() error {
-				if n := calls(p); n < 3 { // two through the proxy
-					return fmt.Errorf("process %d has answered %d calls", i, n)
-				}
-				return nil
-			})
 		}
-	})
+	}
+	see("nothing", emptyCart)
+	for _, step := range []struct {
+		tool      string
+		arguments map[string]any
+		sees      string
+	}{
+		{"cart_add", tea, filledCart},
+		{"cart_checkout", nil, paidCart},
+		{"cart_cancel", nil, filledCart},
+		{"cart_remove", tea, emptyCart},
+		{"cart_add", tea, filledCart},
+		{"cart_checkout", nil, paidCart},
+		{"cart_pay", map[string]any{"token": "token-1"}, emptyCart},
+	} {
+		mustUse(t, through, step.tool, step.arguments)
+		see(step.tool, step.sees)
+	}
+	for i, p := range c.processes {
+		if err := use(at(p.URL, modern), "cart_checkout", nil); err == nil || !strings.Contains(err.Error(), "FORBIDDEN") {
+			t.Errorf("process %d lets an empty cart go to payment: %v", i, err)
+		}
+		until(t, "a process that had its turn", func() error {
+			if n := calls(p); n < 3 { // two through the proxy
+				return fmt.Errorf("process %d has answered %d calls", i, n)
+			}
+			return nil
+		})
+	}
 }
 
-// TestClusterSession: a session of a 2025 revision comes back to its process,
-// and hears on its stream what the others move.
-func TestClusterSession(t *testing.T) {
-	onStores(t, func(t *testing.T, c *cluster) {
-		client, heard := connect(t, c.url)
-		second, alsoHeard := connect(t, c.url)
-		home := c.owner(t, client)
-		if c.owner(t, second) == home {
-			t.Error("both sessions live in one process: requests without a session do not go round")
+// session2025: a session of a 2025 revision comes back to its process, and hears
+// on its stream what the others move.
+func session2025(t *testing.T, c *cluster) {
+	client, heard := connect(t, c.url)
+	second, alsoHeard := connect(t, c.url)
+	home := c.owner(t, client)
+	if c.owner(t, second) == home {
+		t.Error("both sessions live in one process: requests without a session do not go round")
+	}
+	for range 20 {
+		mustUse(t, client, "cart_view", nil)
+		mustUse(t, second, "cart_view", nil)
+	}
+	steps := []struct {
+		tool      string
+		arguments map[string]any
+		sees      string
+	}{{"cart_add", tea, filledCart}, {"cart_clear", nil, emptyCart}}
+	for n, step := range steps {
+		other := c.processes[(home+1+n)%3]
+		mustUse(t, at(other.URL, modern), step.tool, step.arguments)
+		heard.hears(t, listChanged)
+		alsoHeard.hears(t, listChanged)
+		if got := menu(t, client); got != step.sees {
+			t.Errorf("after %s in another process the session sees %s, want %s", step.tool, got, step.sees)
 		}
-		for range 20 {
-			mustUse(t, client, "cart_view", nil)
-			mustUse(t, second, "cart_view", nil)
-		}
-		steps := []struct {
-			tool      string
-			arguments map[string]any
-			sees      string
-		}{{"cart_add", tea, filledCart}, {"cart_clear", nil, emptyCart}}
-		for n, step := range steps {
-			other := c.processes[(home+1+n)%3]
-			mustUse(t, at(other.URL, modern), step.tool, step.arguments)
-			heard.hears(t, listChanged)
-			alsoHeard.hears(t, listChanged)
-			if got := menu(t, client); got != step.sees {
-				t.Errorf("after %s in another process the session sees %s, want %s", step.tool, got, step.sees)
-			}
-		}
-	})
+	}
 }
 
-// TestClusterListen: a subscription of 2026-07-28 hears through the proxy what
-// each of the processes moves.
-func TestClusterListen(t *testing.T) {
-	onStores(t, func(t *testing.T, c *cluster) {
-		heard := subscribe(t, c.url)
-		for i, p := range c.processes {
-			direct := at(p.URL, modern)
-			mustUse(t, direct, "cart_add", tea)
-			heard.hears(t, listChanged)
-			mustUse(t, direct, "cart_clear", nil)
-			heard.hears(t, listChanged)
-			select {
-			case m := <-heard:
-				t.Errorf("after process %d the subscription hears %q too", i, m)
-			default:
-			}
+// listen: a subscription of 2026-07-28 hears through the proxy what each of the
+// processes moves, once.
+func listen(t *testing.T, c *cluster) {
+	heard := subscribe(t, c.url)
+	for i, p := range c.processes {
+		direct := at(p.URL, modern)
+		mustUse(t, direct, "cart_add", tea)
+		heard.hears(t, listChanged)
+		mustUse(t, direct, "cart_clear", nil)
+		heard.hears(t, listChanged)
+		select {
+		case m := <-heard:
+			t.Errorf("after process %d the subscription hears %q too", i, m)
+		default:
 		}
-	})
+	}
 }
 
 // TestClusterKill: when a process dies, clients of 2026-07-28 go on; a session
@@ -260,12 +264,11 @@ func cut(t *testing.T, database, process string) {
 	}
 }
 
-// TestClusterStdio: a client on stdio hears what a process behind HTTP moves in
-// the database that both share.
-func TestClusterStdio(t *testing.T) {
-	c := cartCluster(t, servers.Postgres(t), "")
+// onStdio: a client on stdio hears what a process behind HTTP moves in the store
+// that both share.
+func onStdio(t *testing.T, c *cluster) {
 	cmd := exec.Command(servers.Binary(t), "serve", "--stdio", "cart.cue")
-	cmd.Dir, cmd.Env, cmd.Stderr = c.folder, append(os.Environ(), "DATABASE_URL="+c.database), os.Stderr
+	cmd.Dir, cmd.Env, cmd.Stderr = c.folder, append(append(os.Environ(), c.env...), "DATABASE_URL="+c.database), os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -308,6 +311,8 @@ func TestClusterStdio(t *testing.T) {
 	mustUse(t, at(c.url, modern), "cart_add", tea)
 	heard.hears(t, listChanged)
 	sees("3", filledCart)
+	mustUse(t, at(c.url, modern), "cart_clear", nil)
+	heard.hears(t, listChanged)
 	if err := in.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -319,20 +324,19 @@ func TestClusterStdio(t *testing.T) {
 	}
 }
 
-// TestClusterStranger: the proxy tells who is not on this machine, whatever name
+// stranger: the proxy tells who is not on this machine, whatever name
 // it uses: who has no claims is nobody's customer.
-func TestClusterStranger(t *testing.T) {
-	c := cartCluster(t, servers.Postgres(t), "")
+func stranger(t *testing.T, c *cluster) {
 	// To the proxy every address but one is elsewhere.
 	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
-	stranger := at(c.url, modern)
-	stranger.HTTP.Transport = &http.Transport{DisableKeepAlives: true, DialContext: from.DialContext}
+	client := at(c.url, modern)
+	client.HTTP.Transport = &http.Transport{DisableKeepAlives: true, DialContext: from.DialContext}
 	for range c.processes {
-		if got := menu(t, stranger); got != "cart_view" {
+		if got := menu(t, client); got != "cart_view" {
 			t.Errorf("a stranger sees %s", got)
 		}
 	}
-	if err := use(stranger, "cart_add", tea); err == nil || !strings.Contains(err.Error(), "AUTH_REQUIRED") {
+	if err := use(client, "cart_add", tea); err == nil || !strings.Contains(err.Error(), "AUTH_REQUIRED") {
 		t.Errorf("a stranger fills a cart: %v", err)
 	}
 	if got := menu(t, at(c.url, modern)); got != emptyCart {
@@ -385,13 +389,14 @@ func TestClusterCancel(t *testing.T) {
 // ends everything.
 func TestClusterScript(t *testing.T) {
 	servers.HAProxy(t)
-	c := cartCluster(t, servers.Postgres(t), "")
+	database := servers.Postgres(t)
+	stock(t, database)
 	script := filepath.Join(root(t), "examples/cluster/run.sh")
 	path := "PATH=" + filepath.Dir(servers.Binary(t)) + ":" + os.Getenv("PATH")
 	ports := freePorts(t, 4)
 	cmd := exec.Command(script, append([]string{"../cart.cue"}, ports...)...)
 	cmd.Dir = filepath.Dir(script)
-	cmd.Env = append(os.Environ(), path, "DATABASE_URL="+c.database)
+	cmd.Env = append(os.Environ(), path, "DATABASE_URL="+database)
 	p, err := servers.Start(cmd)
 	if err != nil {
 		t.Fatal(err)
