@@ -134,9 +134,9 @@ func listen(t *testing.T, c *cluster) {
 	}
 }
 
-// TestClusterKill: when a process dies, clients of 2026-07-28 go on; a session
-// that lived in it begins anew; and a process that takes its place gets its
-// share.
+// TestClusterKill: when processes die, one after the other, clients of 2026-07-28
+// go on; a session that lived in one begins anew; and a process that takes its
+// place gets its share.
 func TestClusterKill(t *testing.T) {
 	c := cartCluster(t, servers.Postgres(t), "")
 	client, heard := connect(t, c.url)
@@ -147,16 +147,22 @@ func TestClusterKill(t *testing.T) {
 		t.Errorf("the stream of a process that has died says %q", m)
 	}
 	through := at(c.url, modern)
-	for i := range 20 {
-		tool, arguments, want := "cart_add", tea, filledCart
-		if i%2 == 1 {
-			tool, arguments, want = "cart_clear", nil, emptyCart
-		}
-		mustUse(t, through, tool, arguments)
-		if got := menu(t, through); got != want {
-			t.Errorf("after %s a client sees %s, want %s", tool, got, want)
+	goOn := func() {
+		t.Helper()
+		for range 10 {
+			mustUse(t, through, "cart_add", tea)
+			if got := menu(t, through); got != filledCart {
+				t.Errorf("a client sees %s, want %s", got, filledCart)
+			}
+			mustUse(t, through, "cart_clear", nil)
+			if got := menu(t, through); got != emptyCart {
+				t.Errorf("a client sees %s, want %s", got, emptyCart)
+			}
 		}
 	}
+	goOn()
+	c.processes[(home+1)%3].Kill()
+	goOn()
 	if got := status(t, client, "tools/list"); got != http.StatusNotFound {
 		t.Errorf("a session whose process has died is answered %d, want 404", got)
 	}
