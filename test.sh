@@ -6,7 +6,8 @@
 #   ./test.sh            everything
 #   ./test.sh --update   rewrites golden files and generated pages instead, then runs nothing else
 #   ./test.sh --long     everything, then each fuzz target for 60 s, benchmarks, the end-to-end
-#                        tests ten times; a summary goes to docs/long-run.md
+#                        tests ten times, state machines under SIGKILL for five minutes; a summary
+#                        goes to docs/long-run.md
 #   ./test.sh --bench    only the benchmarks against real servers; the tables go to docs/performance.md
 #
 # CI=true also runs the generators and fails when they change a file.
@@ -17,6 +18,7 @@ staticcheck_version=v0.8.2
 node_version=22.23.3     # used when the machine has no Node of at least node_least
 node_least=22.19.0       # what the inspector asks for
 fuzz_time=${FUSION_FUZZ_TIME:-60s} # of each target, with --long
+model_time=${FUSION_MODEL_TIME:-60s} # of each variant of tests/model, with --long
 cache=${FUSION_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fusion-serve}
 
 update= long= bench=

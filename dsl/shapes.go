@@ -98,6 +98,9 @@ func (c *shapeCompiler) compile(v cue.Value) *shape.Shape {
 	name = s.Name
 	*s = *built
 	s.Name = name
+	if s.Kind == shape.Union {
+		s.Alts = flat(nil, s.Alts, map[*shape.Shape]bool{s: true})
+	}
 	return s
 }
 

@@ -49,6 +49,22 @@ func addAlt(alts []*shape.Shape, a *shape.Shape) []*shape.Shape {
 	return append(alts, a)
 }
 
+// flat appends alternatives, those of unions among them in their place, each
+// union once: a type that is an alternative of itself says nothing more.
+func flat(dst, alts []*shape.Shape, seen map[*shape.Shape]bool) []*shape.Shape {
+	for _, a := range alts {
+		switch {
+		case seen[a]:
+		case a.Kind == shape.Union:
+			seen[a] = true
+			dst = flat(dst, a.Alts, seen)
+		default:
+			dst = addAlt(dst, a)
+		}
+	}
+	return dst
+}
+
 // joinBools makes true | false a bool.
 func joinBools(alts []*shape.Shape) []*shape.Shape {
 	isBool := func(b bool) func(*shape.Shape) bool {

@@ -318,7 +318,7 @@ func (p *Program) outcome(ctx context.Context, c *call, o *bind.Outcome) (resp *
 		return p.unexpected(c, err), false
 	case f != nil && (o.Err != nil || f.Severity != "warning"):
 		return f.Response(), false
-	case o.Err != nil && ctx.Err() != nil:
+	case o.Err != nil && ctx.Err() != nil && !starved(o.Err):
 		return t.unanswered(ctx, o.Unsure).Response(), false
 	case o.Err != nil:
 		return p.refused(c, o), false
@@ -340,6 +340,12 @@ func (p *Program) outcome(ctx context.Context, c *call, o *bind.Outcome) (resp *
 		return p.unexpected(c, fmt.Errorf("presenter: %w", err)), false
 	}
 	return resp, resp.IsError == nil || !*resp.IsError // too large an answer is an error, and undoes a write
+}
+
+// starved tells whether a call ended because it got no connection.
+func starved(err error) bool {
+	var e *db.Error
+	return errors.As(err, &e) && e.Busy
 }
 
 // refused answers a refusal for which no rule speaks.

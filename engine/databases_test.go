@@ -13,6 +13,7 @@ import (
 
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 	"github.com/fusion-serve/fusion-serve/engine"
+	"github.com/fusion-serve/fusion-serve/presenters"
 	"github.com/fusion-serve/fusion-serve/tests/servers"
 )
 
@@ -344,4 +345,29 @@ tools: {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Errorf("still running: %s", text(call(t, p, "x.running", ``)))
+}
+
+// TestNoRoom holds that a call whose time ends while it waits for a connection
+// is told that there was no room, not that it was slow.
+func TestNoRoom(t *testing.T) {
+	came, goOn := make(chan struct{}), make(chan struct{})
+	u := newUpstream(t, map[string]answer{"POST /hold": {before: func(*http.Request) { close(came); <-goOn }}})
+	p, _ := program(t, fmt.Sprintf(`
+databases: main: {url: "sqlite::memory:", init: ["schema.sql"]}
+apis: hooks: {baseURL: %q, timeout: "60s"}
+_note: sql: query: "INSERT INTO notes (id, text) VALUES (@id, 'x')"
+tools: {
+	"x.long": {kind: "action", description: "d", params: id: int, steps: [_note, {http: {api: "hooks", post: "/hold"}}]}
+	"x.short": {kind: "action", description: "d", params: id: int, timeout: "50ms", _note}
+}
+`, u.URL), twoSchema)
+	ended := make(chan *presenters.Response)
+	go func() { ended <- call(t, p, "x.long", `{"id":1}`) }()
+	<-came
+	ends(t, p, "x.short", `{"id":2}`, "SERVER_BUSY", failure("SERVER_BUSY", "The database is at capacity. Nothing was changed.",
+		"Retry after a short delay. Send requests sequentially or in smaller batches."))
+	close(goOn)
+	if r := <-ended; r.Code != "" {
+		t.Error(text(r))
+	}
 }

@@ -446,3 +446,38 @@ func TestGateProven(t *testing.T) {
 		t.Errorf("faults: %v", faults)
 	}
 }
+
+// TestGateKeys holds that lists, which read plain keys by a shorter way, and
+// calls find the same state.
+func TestGateKeys(t *testing.T) {
+	p, _ := program(t, `
+fsms: m: {
+	initial: "off"
+	states: {off: on: ON: "on", on: on: OFF: "off"}
+	key: "{{ ctx.claims.sub }}"
+}
+tools: {
+	on: {kind: "action", description: "d", state: {in: ["off"], send: "ON"}, value: "ok"}
+	off: {kind: "action", description: "d", state: {in: ["on"], send: "OFF"}, value: "ok"}
+}
+`, "")
+	long := strings.Repeat("ü", 400)
+	for _, sub := range []any{"ann", "a%2Fb", "a\x00b", long, int64(7), 1.5, 1e21, value.Number("12.50"), value.Number("123456789012345678901234567890"), true, []any{"a"}} {
+		c := &engine.Caller{Claims: value.Of("sub", sub)}
+		if got := menu(t, p, c); got != "on" {
+			t.Errorf("%v: at first the menu is %s", sub, got)
+		}
+		if r := callAs(t, p, c, "on", ""); r.Code != "" {
+			t.Errorf("%v: %s", sub, text(r))
+		}
+		if got := menu(t, p, c); got != "off" {
+			t.Errorf("%v: the list is of another key than the call", sub)
+		}
+	}
+	for _, sub := range []any{nil, ""} {
+		c := &engine.Caller{Claims: value.Of("sub", sub)}
+		if r := callAs(t, p, c, "on", ""); menu(t, p, c) != "" || r.Code != "AUTH_REQUIRED" {
+			t.Errorf("%v: %s", sub, text(r))
+		}
+	}
+}

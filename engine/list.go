@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/presenters"
 )
 
@@ -21,7 +22,13 @@ func (p *Program) List(ctx context.Context, c *Caller) (*List, error) {
 	if len(p.gating) == 0 {
 		return p.list, nil
 	}
-	env := p.callerEnv(c)
+	var made *expr.Env
+	env := func() *expr.Env {
+		if made == nil {
+			made = p.callerEnv(c)
+		}
+		return made
+	}
 	var room [64]byte
 	key := room[:0]
 	for _, m := range p.gating {

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
@@ -19,7 +20,10 @@ type machine struct {
 	index int
 	// key is that of a caller. A key over arguments is compiled for each tool:
 	// then this is only asked ByArgs.
-	key     *gate.Key
+	key *gate.Key
+	// direct gives the value of a key that is nothing but a field of the caller;
+	// nil: the key has to be evaluated.
+	direct  func(*Caller) any
 	numbers map[string]int // of the states, from 1
 	resolve *bind.Binding  // nil: a person decides
 	timed   bool           // time moves it
@@ -59,7 +63,7 @@ func (p *Program) compileMachines(spec *bind.Spec, base *expr.Scope) graph.Fault
 		if key == nil {
 			key = &gate.Key{}
 		}
-		m.key = key
+		m.key, m.direct = key, directKey(f.Key)
 		if key.BySession() && !key.ByArgs() && !hasSubject(spec.Graph) {
 			faults = append(faults, warning(f.Key, "a request of revision 2026-07-28 has no session: without a claim sub its caller does not get the tools that depend on it (callers on this computer have the claims of server: local)"))
 		}
@@ -71,6 +75,40 @@ func (p *Program) compileMachines(spec *bind.Spec, base *expr.Scope) graph.Fault
 		p.machines = append(p.machines, m)
 	}
 	return faults
+}
+
+// directKey is how a key that says {{ ctx.session }} or {{ ctx.claims.NAME }} is
+// read without evaluating it, which lists would pay for most; nil for any other.
+func directKey(t *graph.Text) func(*Caller) any {
+	if t == nil {
+		return nil
+	}
+	inner, opens := strings.CutPrefix(t.S, "{{")
+	inner, closes := strings.CutSuffix(inner, "}}")
+	if inner = strings.TrimSpace(inner); !opens || !closes {
+		return nil
+	}
+	if inner == "ctx.session" {
+		return func(c *Caller) any { return c.owner() }
+	}
+	claim, ok := strings.CutPrefix(inner, "ctx.claims.")
+	if !ok || strings.ContainsFunc(claim, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }) {
+		return nil
+	}
+	return func(c *Caller) any {
+		v, _ := c.Claims.Get(claim)
+		return v
+	}
+}
+
+// keyOf gives the key of a machine that is keyed by the caller; ok is false for
+// a caller without one. env makes ctx and env; it is not always asked.
+func (m *machine) keyOf(c *Caller, env func() *expr.Env) (key string, ok bool, err error) {
+	if m.direct != nil {
+		key, ok = gate.KeyOf(m.direct(c))
+		return key, ok, nil
+	}
+	return m.key.Of(env())
 }
 
 func warning(t *graph.Text, message string) graph.Fault {

@@ -162,8 +162,8 @@ func (w *passage) admit(r gate.Record) error {
 		return errDoubt
 	case !w.admits(w.state):
 		return errClosed
-	case r.Hold != nil && w.step != nil:
-		return errTaken
+	case r.Hold != nil && (w.step != nil || !w.effects.None()):
+		return errTaken // the state may be left just now
 	}
 	return nil
 }

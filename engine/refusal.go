@@ -16,6 +16,9 @@ import (
 
 // isBarred tells whether an error speaks of the gate of a tool.
 func isBarred(err error) bool {
+	if err == nil {
+		return false
+	}
 	var made *answered
 	return errors.As(err, &made) || errors.Is(err, errClosed) || errors.Is(err, errTaken) || errors.Is(err, errDoubt) ||
 		errors.Is(err, gate.ErrConflict)
@@ -71,7 +74,7 @@ func (w *passage) unavailable(ctx context.Context, err error) *presenters.Respon
 			Code: "SERVER_BUSY", Message: "The server keeps no more workflows at the moment. Nothing was changed.",
 			Suggestion: "Tell the user if it stays so.", Severity: "error",
 		}).Response()
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !starved(err):
 		return w.call.tool.unanswered(ctx, false).Response()
 	}
 	return w.program.refused(w.call, &bind.Outcome{Err: fmt.Errorf("the state store: %w", err)})
@@ -142,7 +145,7 @@ func (c *call) sees(ctx context.Context, p *Program, name string) bool {
 // learn reads the state of a machine that is keyed by the caller. What cannot
 // be read hides the tools that depend on it.
 func (p *Program) learn(ctx context.Context, c *call, m *machine) string {
-	state, err := p.stateOf(ctx, m, c.env, c.caller)
+	state, err := p.stateOf(ctx, m, func() *expr.Env { return c.env }, c.caller)
 	if err != nil {
 		p.log.Warn("a state could not be read: what depends on it is not offered", "fsm", m.graph.Name, "cause", p.scrub(c, err.Error()))
 	}
@@ -152,8 +155,8 @@ func (p *Program) learn(ctx context.Context, c *call, m *machine) string {
 
 // stateOf reads the state of a machine that is keyed by the caller; env has
 // ctx and env. "" is that of a caller without a key.
-func (p *Program) stateOf(ctx context.Context, m *machine, env *expr.Env, c *Caller) (string, error) {
-	key, ok, err := m.key.Of(env)
+func (p *Program) stateOf(ctx context.Context, m *machine, env func() *expr.Env, c *Caller) (string, error) {
+	key, ok, err := m.keyOf(c, env)
 	if err != nil || !ok {
 		return "", err
 	}

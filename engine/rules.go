@@ -70,18 +70,19 @@ func withAnyAnswer(s *expr.Scope) *expr.Scope {
 // that holds of the tool, its group, the server and the service that was
 // asked.
 func (t *tool) declared(o *bind.Outcome, c *call) (*presenters.Failure, error) {
-	var d *bind.Declared
-	if errors.As(o.Err, &d) {
-		return d.Failure, nil
-	}
 	service := t.binding.Service(o.API)
 	facts := bind.FactsOf(o.Err)
 	if o.Err == nil {
 		facts.Status = o.Status
-	}
-	var refused *bind.Refused
-	if errors.As(o.Err, &refused) {
-		service = t.binding.Service(refused.API)
+	} else {
+		var d *bind.Declared
+		if errors.As(o.Err, &d) {
+			return d.Failure, nil
+		}
+		var refused *bind.Refused
+		if errors.As(o.Err, &refused) {
+			service = t.binding.Service(refused.API)
+		}
 	}
 	if len(t.errors) == 0 && len(service) == 0 {
 		return nil, nil

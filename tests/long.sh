@@ -22,6 +22,13 @@ long_repeat() {
   long_row "end-to-end tests, ten times" "all passed" "$((SECONDS - began)) s"
 }
 
+long_model() {
+  local began=$SECONDS
+  say "state machines under SIGKILL, $model_time for each place of states and effects"
+  FUSION_MODEL_TIME=$model_time FUSION_BUILD_FLAGS=-race go test -count=1 -timeout 30m -v -run '^TestModel$' ./tests/model | tee "$work/model.log" | grep -v '^=== '
+  long_row "state machines over three processes that are killed" "$(sed -n 's/.*: ran: //p' "$work/model.log" | paste -sd';' | sed 's/;/; /g')" "$((SECONDS - began)) s"
+}
+
 long_bench() {
   local began=$SECONDS
   timed "benchmarks against real servers" go run ./tests/bench -out docs/performance.md
@@ -33,6 +40,7 @@ long_bench() {
 long_run() {
   long_fuzz
   long_repeat
+  long_model
   long_bench
   {
     echo "# The long run"

@@ -30,7 +30,8 @@ func serveCommand(ctx context.Context, c *cli, args []string) error {
 	if *stdio && *addr != "" {
 		return usageError("--stdio and --http exclude each other")
 	}
-	log := slog.New(slog.NewTextHandler(c.stderr, nil))
+	lines := &lineWriter{out: c.stderr}
+	log := slog.New(slog.NewTextHandler(lines, nil))
 	// Evaluating CUE makes much garbage once; a larger heap for that moment is
 	// given back before the first call.
 	debug.SetGCPercent(400)
@@ -51,7 +52,7 @@ func serveCommand(ctx context.Context, c *cli, args []string) error {
 	}
 	debug.SetGCPercent(100)
 	go debug.FreeOSMemory()
-	s, err := serve.New(serve.Fixed(p), serve.Options{Log: log, Version: version})
+	s, err := serve.New(serve.Fixed(p), serve.Options{Log: log, Together: lines.together, Version: version})
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,10 @@ type Env struct {
 }
 
 // NewEnv makes an empty Env; an unset name is nil.
-func NewEnv() *Env { return &Env{} }
+func NewEnv() *Env { return &Env{names: make([]string, 0, usualNames), vals: make([]any, 0, usualNames)} }
+
+// usualNames is how many names most calls set.
+const usualNames = 8
 
 // SetContext gives the context whose end stops an evaluation; nil: none.
 func (e *Env) SetContext(ctx context.Context) { e.run.ctx = ctx }
@@ -81,7 +84,8 @@ func (e *Env) look(name string) any {
 
 // Fork copies the names, so that a nested place can set its own.
 func (e *Env) Fork() *Env {
-	f := &Env{names: append([]string(nil), e.names...), vals: append([]any(nil), e.vals...)}
+	n := max(usualNames, len(e.names)+usualNames/2) // a fork sets names of its own
+	f := &Env{names: append(make([]string, 0, n), e.names...), vals: append(make([]any, 0, n), e.vals...)}
 	for i, v := range f.vals {
 		if r, ok := v.(*row); ok {
 			f.vals[i] = &row{r.rows, r.i}

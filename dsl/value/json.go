@@ -20,69 +20,147 @@ const MaxDepth = 200
 // that is not JSON, nests deeper than MaxDepth or has something behind it is
 // an error.
 func Parse(b []byte) (any, error) {
+	if json.Valid(b) {
+		w := walker{b: b}
+		return w.value(0)
+	}
+	return nil, fault(b)
+}
+
+// fault says what is wrong with a document that is no JSON.
+func fault(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
-	v, err := parse(d, 0)
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
+	depth, whole := 0, 0
+	for {
+		t, err := d.Token()
+		switch {
+		case errors.Is(err, io.EOF) && depth == 0 && whole > 1:
+			return errors.New("there is something behind the JSON document")
+		case errors.Is(err, io.EOF):
+			return io.ErrUnexpectedEOF
+		case err != nil && depth == 0 && whole > 0:
+			return errors.New("there is something behind the JSON document")
+		case err != nil:
+			return err
 		}
-		return nil, err
+		switch t {
+		case json.Delim('['), json.Delim('{'):
+			if depth++; depth > MaxDepth {
+				return errTooDeep
+			}
+		case json.Delim(']'), json.Delim('}'):
+			depth--
+		}
+		if depth == 0 {
+			whole++
+		}
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is something behind the JSON document")
-	}
-	return v, nil
 }
 
-func parse(d *json.Decoder, depth int) (any, error) {
-	t, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t := t.(type) {
-	case json.Number:
-		return ParseNumber(t.String()), nil
-	case json.Delim:
-		if depth >= MaxDepth {
-			return nil, fmt.Errorf("nested deeper than %d levels", MaxDepth)
-		}
-		if t == '[' {
-			return parseList(d, depth)
-		}
-		return parseObject(d, depth)
-	}
-	return t, nil
+var errTooDeep = fmt.Errorf("nested deeper than %d levels", MaxDepth)
+
+// walker builds the values of a document that is known to be JSON.
+type walker struct {
+	b []byte
+	i int
 }
 
-func parseList(d *json.Decoder, depth int) (any, error) {
+// next steps to the next byte that is no space and gives it.
+func (w *walker) next() byte {
+	for {
+		switch c := w.b[w.i]; c {
+		case ' ', '\t', '\n', '\r', ',', ':': // where these two may stand is known to be right
+			w.i++
+		default:
+			return c
+		}
+	}
+}
+
+func (w *walker) value(depth int) (any, error) {
+	switch w.next() {
+	case '{':
+		return w.object(depth)
+	case '[':
+		return w.list(depth)
+	case '"':
+		return w.text()
+	case 't':
+		w.i += len("true")
+		return true, nil
+	case 'f':
+		w.i += len("false")
+		return false, nil
+	case 'n':
+		w.i += len("null")
+		return nil, nil
+	}
+	from := w.i
+	for w.i < len(w.b) && strings.IndexByte("+-.eE0123456789", w.b[w.i]) >= 0 {
+		w.i++
+	}
+	return ParseNumber(string(w.b[from:w.i])), nil
+}
+
+func (w *walker) object(depth int) (any, error) {
+	if depth >= MaxDepth {
+		return nil, errTooDeep
+	}
+	o := NewObject(4)
+	for w.i++; w.next() != '}'; {
+		k, err := w.text()
+		if err != nil {
+			return nil, err
+		}
+		v, err := w.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		o.Set(k, v)
+	}
+	w.i++
+	return o, nil
+}
+
+func (w *walker) list(depth int) (any, error) {
+	if depth >= MaxDepth {
+		return nil, errTooDeep
+	}
 	l := []any{}
-	for d.More() {
-		v, err := parse(d, depth+1)
+	for w.i++; w.next() != ']'; {
+		v, err := w.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
 		l = append(l, v)
 	}
-	_, err := d.Token()
-	return l, err
+	w.i++
+	return l, nil
 }
 
-func parseObject(d *json.Decoder, depth int) (any, error) {
-	o := NewObject(4)
-	for d.More() {
-		k, err := d.Token()
-		if err != nil {
-			return nil, err
+// text reads a string. One with escapes, or with bytes that are no UTF-8, is
+// left to encoding/json.
+func (w *walker) text() (string, error) {
+	from := w.i
+	plain := true
+	for w.i++; w.b[w.i] != '"'; w.i++ {
+		switch c := w.b[w.i]; {
+		case c == '\\':
+			w.i++
+			plain = false
+		case c >= utf8.RuneSelf:
+			plain = false
 		}
-		v, err := parse(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		o.Set(k.(string), v)
 	}
-	_, err := d.Token()
-	return o, err
+	w.i++
+	raw := w.b[from:w.i]
+	if inner := raw[1 : len(raw)-1]; plain || bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner), nil
+	}
+	var s string
+	err := json.Unmarshal(raw, &s)
+	return s, err
 }
 
 // ParseNumber reads a JSON number: a whole number within int64 is int64, a

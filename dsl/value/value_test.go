@@ -122,7 +122,7 @@ func TestRows(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{`{"a":[1,2.5e3,"x\n"]}`, `[1e999]`, `"\ud800"`, `{"a":1,"a":2}`, `[[[]]]`, "\xff", `-0`, `1.` + strings.Repeat("0", 40)} {
+	for _, s := range []string{`{"a":[1,2.5e3,"x\n"]}`, `[1e999]`, `"\ud800"`, `{"a":1,"a":2}`, `[[[]]]`, "\xff", `-0`, ` [ true , false , null , { } ] `, `{"\u0061": "\\\""}`, "\"\xff\"", `1.` + strings.Repeat("0", 40)} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -132,6 +132,12 @@ func FuzzParse(f *testing.F) {
 		}
 		if err != nil {
 			return
+		}
+		d := json.NewDecoder(bytes.NewReader(in))
+		d.UseNumber()
+		var reference any
+		if err := d.Decode(&reference); err != nil || !same(v, reference) {
+			t.Fatalf("%q is %s, encoding/json reads %v (%v)", in, value.AppendJSON(nil, v), reference, err)
 		}
 		for _, out := range [][]byte{value.AppendJSON(nil, v), value.AppendIndent(nil, v, 0)} {
 			again, err := value.Parse(out)
@@ -143,6 +149,37 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// same compares a value with what encoding/json makes of the same document.
+func same(v, reference any) bool {
+	switch r := reference.(type) {
+	case map[string]any:
+		o, ok := v.(*value.Object)
+		if !ok || o.Len() != len(r) {
+			return false
+		}
+		for k, x := range r {
+			if got, has := o.Get(k); !has || !same(got, x) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		l, ok := v.([]any)
+		if !ok || len(l) != len(r) {
+			return false
+		}
+		for i := range r {
+			if !same(l[i], r[i]) {
+				return false
+			}
+		}
+		return true
+	case json.Number:
+		return v == value.ParseNumber(r.String())
+	}
+	return v == reference
 }
 
 func depth(b []byte) int {

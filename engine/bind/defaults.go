@@ -66,7 +66,7 @@ var Defaults = []Default{
 		Message: "The database did not answer in time.", Suggestion: "Ask for less at a time."},
 	{States: []string{"53"}, Code: "SERVER_BUSY", Retry: true, Log: true, Means: "too many connections, out of memory or disk",
 		Message: "The database takes no more work at the moment.", Suggestion: later},
-	{Trouble: noConnection, Code: "SERVER_BUSY", Retry: true, Log: true, Means: "`pool: acquire` ran out",
+	{Trouble: noConnection, Code: "SERVER_BUSY", Retry: true, Log: true, Means: "`pool: acquire` ran out, or the time of a call that was waiting",
 		Message: "The database is at capacity.", Suggestion: later + " Send requests sequentially or in smaller batches."},
 	{Trouble: unreachable, Code: "SERVER_BUSY", Retry: true, Log: true, Means: "no connection, a refused login, a server that starts or stops (08, 28, 57P01 to 57P03, 3D000)",
 		Message: "The database cannot be reached at the moment.", Suggestion: later + " Tell the user if it stays so."},

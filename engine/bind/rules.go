@@ -134,6 +134,9 @@ type Facts struct {
 // FactsOf gives the facts of an error.
 func FactsOf(err error) Facts {
 	f := Facts{Failed: err != nil}
+	if err == nil {
+		return f
+	}
 	var refused *db.Error
 	var answer *Refused
 	switch {

@@ -22,8 +22,8 @@ type Error struct {
 	SQLState string
 	// Unavailable: the database cannot be reached or takes no work now.
 	Unavailable bool
-	// Busy: no connection was free in time, neither in the pool nor on the
-	// server, or an SQLite file stayed locked.
+	// Busy: no connection was free in time, that of the pool or the caller's
+	// own, neither in the pool nor on the server, or an SQLite file stayed locked.
 	Busy bool
 	// Timeout: no answer in time. errors.Is(err, context.DeadlineExceeded)
 	// then tells whether the time was the caller's or the statement's own.
@@ -59,8 +59,16 @@ func busy(wait time.Duration, what string) error {
 	return &Error{Busy: true, Err: fmt.Errorf("no %s was free within %s", what, wait)}
 }
 
-// errWaiting says what a call did that ended before it had a connection.
-var errWaiting = errors.New("waiting for a connection")
+// waited is the error of a call that ended before it had a connection. If its
+// time was up it was not slow: there was no room for it.
+func waited(ctx context.Context) error {
+	err := ended(ctx, errors.New("waiting for a connection"))
+	var e *Error
+	if errors.As(err, &e) {
+		e.Busy = e.Timeout
+	}
+	return err
+}
 
 // worded is a driver's error in the words of the server alone, for an author.
 type worded struct {

@@ -54,7 +54,7 @@ func (s *slots) take(ctx context.Context) error {
 	case <-timer.C:
 		return busy(s.wait, fmt.Sprintf("connection (of %d)", cap(s.taken)))
 	case <-ctx.Done():
-		return ended(ctx, errWaiting)
+		return waited(ctx)
 	}
 }
 

@@ -85,7 +85,7 @@ func (e *sqliteEngine) takeWriter(ctx context.Context) (*sqliteConn, error) {
 	case <-timer.C:
 		return nil, busy(e.pool.Acquire, "writer")
 	case <-ctx.Done():
-		return nil, ended(ctx, errWaiting)
+		return nil, waited(ctx)
 	}
 	if c != nil && time.Since(c.made) > e.pool.MaxLifetime {
 		c.discard()

@@ -110,15 +110,13 @@ func (k *Key) Of(env *expr.Env) (key string, ok bool, err error) {
 		if err != nil {
 			return "", false, err
 		}
-		s, isText := v.(string)
-		if !isText {
-			s = keyText(v)
+		if len(k.parts) == 1 {
+			key, ok := KeyOf(v)
+			return key, ok, nil
 		}
+		s := keyText(v)
 		if s == "" {
 			return "", false, nil
-		}
-		if len(k.parts) == 1 && plain(s, 0) {
-			return short(s), true, nil
 		}
 		b = appendEscaped(b, s, p.end)
 		if p.ended {
@@ -128,13 +126,28 @@ func (k *Key) Of(env *expr.Env) (key string, ok bool, err error) {
 	return short(string(b)), true, nil
 }
 
-// keyText gives the text of a value that is none. Numbers that are equal have
+// KeyOf gives the key that a machine has whose key is one hole with this value;
+// ok is as Key.Of says.
+func KeyOf(v any) (key string, ok bool) {
+	s := keyText(v)
+	switch {
+	case s == "":
+		return "", false
+	case plain(s, 0):
+		return short(s), true
+	}
+	return short(string(appendEscaped(nil, s, 0))), true
+}
+
+// keyText gives the text of a value. Numbers that are equal have
 // the same text: a caller who writes 1.00000000000000000000 for 1 must not
 // find another state.
 func keyText(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
+	case string:
+		return v
 	case float64:
 		if v == 0 {
 			return "0" // -0 too

@@ -194,7 +194,7 @@ func TestForgotten(t *testing.T) {
 // TestLostLines: a log that cannot keep up loses lines and says how many.
 func TestLostLines(t *testing.T) {
 	log, out := stuckLog()
-	l := newCallLog(log)
+	l := newCallLog(log, nil)
 	l.add(entry{tool: "first", outcome: "ok"})
 	<-out.writing
 	for range maxQueue + 3 {

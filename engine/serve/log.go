@@ -12,6 +12,8 @@ import (
 type callLog struct {
 	log *slog.Logger
 	on  bool
+	// together runs a function whose lines may go out at once.
+	together func(write func())
 
 	mu      sync.Mutex
 	idle    sync.Cond // signalled when everything is written
@@ -29,11 +31,17 @@ type entry struct {
 	incident string
 }
 
+// gather is how long the first line of a busy moment waits for others.
+const gather = 2 * time.Millisecond
+
 // maxQueue bounds the lines that wait to be written; further ones are counted.
 const maxQueue = 8192
 
-func newCallLog(log *slog.Logger) *callLog {
-	l := &callLog{log: log, on: log.Enabled(context.Background(), slog.LevelInfo)}
+func newCallLog(log *slog.Logger, together func(write func())) *callLog {
+	l := &callLog{log: log, on: log.Enabled(context.Background(), slog.LevelInfo), together: together}
+	if together == nil {
+		l.together = func(write func()) { write() }
+	}
 	l.idle.L = &l.mu
 	return l
 }
@@ -58,6 +66,7 @@ func (l *callLog) add(e entry) {
 func (l *callLog) drain() {
 	var batch []entry
 	for {
+		time.Sleep(gather)
 		l.mu.Lock()
 		batch, l.queue = l.queue, batch[:0]
 		lost := l.lost
@@ -69,9 +78,11 @@ func (l *callLog) drain() {
 			return
 		}
 		l.mu.Unlock()
-		for i := range batch {
-			l.write(&batch[i])
-		}
+		l.together(func() {
+			for i := range batch {
+				l.write(&batch[i])
+			}
+		})
 		if lost > 0 {
 			l.log.Warn("call log: the log is too slow", "lost", lost)
 		}

@@ -50,6 +50,9 @@ type Options struct {
 	// Log takes one line for each call, without its arguments, and what went
 	// wrong in the transport; nil: nothing is logged.
 	Log *slog.Logger
+	// Together runs a function that logs many lines, so that they may be
+	// written at once; nil: each is written by itself.
+	Together func(write func())
 	// Version is that of the running program; clients see it where the spec
 	// has no version. Empty: 0.0.0.
 	Version string
@@ -115,7 +118,7 @@ func New(src Source, o Options) (*Server, error) {
 
 func newServer(src Source, o Options) *Server {
 	o = o.withDefaults()
-	s := &Server{opts: o, source: src, calls: newCallLog(o.Log), sessions: newSessions(o.SessionTTL, o.MaxSessions), limits: usualLimits}
+	s := &Server{opts: o, source: src, calls: newCallLog(o.Log, o.Together), sessions: newSessions(o.SessionTTL, o.MaxSessions), limits: usualLimits}
 	s.streams, s.stopStreams = context.WithCancel(context.Background())
 	hooks := &server.Hooks{}
 	hooks.AddAfterInitialize(s.initialized)
