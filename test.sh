@@ -64,6 +64,7 @@ if [ -n "$bench" ]; then
 fi
 
 need_cc          # the race detector links C
+need_haproxy     # puts haproxy on PATH
 need_node        # sets FUSION_NODE
 need_clients     # sets FUSION_NODE_MODULES
 need_staticcheck # sets staticcheck

@@ -146,6 +146,28 @@ stop_redis() {
   redis_pid=
 }
 
+# --- HAProxy
+
+# need_haproxy puts haproxy on PATH. Debian's package would also start one of the machine's own, so
+# only the libraries that it needs are installed, and the program is taken out of the package.
+need_haproxy() {
+  local folder=$cache/haproxy
+  export PATH=$PATH:/usr/sbin:$folder/usr/sbin
+  if ! haproxy -v >/dev/null 2>&1; then
+    command -v apt-get >/dev/null || die "there is no haproxy and no apt-get here: install haproxy by hand"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >"$work/apt.log" 2>&1 || true
+    mkdir "$work/haproxy"
+    (cd "$work/haproxy" && apt-get download -qq haproxy >>"$work/apt.log" 2>&1) || { tail -20 "$work/apt.log" >&2; die "apt-get could not download haproxy"; }
+    apt_install $(dpkg-deb -f "$work"/haproxy/*.deb Depends | tr ',' '\n' | sed 's/[(|].*//' | grep '^ *lib')
+    say "taking haproxy out of its package, into $folder"
+    rm -rf "$folder"
+    mkdir -p "$cache"
+    dpkg-deb -x "$work"/haproxy/*.deb "$folder"
+  fi
+  haproxy -v >/dev/null 2>&1 || die "haproxy does not run: install it by hand"
+  say "$(haproxy -v | head -1)"
+}
+
 # --- Node and the public MCP clients
 
 # at_least A B tells whether version A is not below B.

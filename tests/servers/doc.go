@@ -1,7 +1,7 @@
 // Package servers gives tests what they run against: a fresh database on the
 // PostgreSQL or the Redis server that test.sh started, the real binary, a
-// running server, and the public MCP clients. Only tests and benchmarks import
-// it.
+// running server, HAProxy before several of them, and the public MCP clients.
+// Only tests and benchmarks import it.
 //
 // It reads these variables, which test.sh sets:
 //
