@@ -25,6 +25,7 @@ func Compile(g *graph.Graph) (*Program, graph.Faults) {
 	base := new(expr.Scope).With("ctx", ctx).With("env", g.EnvShape())
 	spec, f := bind.NewSpec(g, views, base)
 	faults = append(faults, f...)
+	p.spec, p.base = spec, base
 	faults = append(faults, p.compileMachines(spec, base)...)
 	for _, t := range g.Tools {
 		if t.Broken {
@@ -45,21 +46,20 @@ func Compile(g *graph.Graph) (*Program, graph.Faults) {
 
 // toolCompiler compiles one tool.
 type toolCompiler struct {
-	spec   *bind.Spec
-	graph  *graph.Tool
-	group  *graph.Group
-	base   *expr.Scope // ctx, env
-	scope  *expr.Scope // these and args
-	rules  bind.RuleCompiler
-	faults graph.Faults
+	spec  *bind.Spec
+	graph *graph.Tool
+	group *graph.Group
+	base  *expr.Scope // ctx, env
+	scope *expr.Scope // these and args
+	rules bind.RuleCompiler
+	// columns are what the tool's statements give, once a database was asked.
+	columns bind.Columns
+	faults  graph.Faults
 }
 
 func compileTool(spec *bind.Spec, t *graph.Tool, base *expr.Scope, machines []*machine) (*tool, graph.Faults) {
 	view := spec.Views.View(t.Name)
-	c := &toolCompiler{
-		spec: spec, graph: t, group: groupOf(spec.Graph, t), base: base, scope: base.With("args", t.Params),
-		rules: bind.RuleCompiler{Views: spec.Views, View: view},
-	}
+	c := newToolCompiler(spec, t, base)
 	out := &tool{graph: t, view: view, action: presenters.ActionName(t.Name), exposed: spec.Views.Exposed(t.Name), mayRepeat: mayRepeat(t)}
 	var limit db.Limit
 	if view != nil {
@@ -73,6 +73,13 @@ func compileTool(spec *bind.Spec, t *graph.Tool, base *expr.Scope, machines []*m
 	out.gate = c.gate(machines, out.binding)
 	out.queue = newQueue(t.Concurrency)
 	return out, c.faults
+}
+
+func newToolCompiler(spec *bind.Spec, t *graph.Tool, base *expr.Scope) *toolCompiler {
+	return &toolCompiler{
+		spec: spec, graph: t, group: groupOf(spec.Graph, t), base: base, scope: base.With("args", t.Params),
+		rules: bind.RuleCompiler{Views: spec.Views, View: spec.Views.View(t.Name)},
+	}
 }
 
 // groupOf gives the group of a tool; an empty one if it has none.

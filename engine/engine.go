@@ -28,7 +28,9 @@ type Program struct {
 	views  *presenters.Set
 	tools  map[string]*tool // by dotted name
 	list   *List            // what a caller sees who sees everything
-	env    *value.Object    // variables of the environment that are not secret
+	spec   *bind.Spec
+	base   *expr.Scope   // ctx and env
+	env    *value.Object // variables of the environment that are not secret
 
 	machines []*machine // in order of declaration
 	gating   []*machine // those by whose state lists differ

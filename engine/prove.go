@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -167,8 +168,30 @@ func (f *proof) database(ctx context.Context, name string) error {
 				}
 			}
 		}
+		f.faults = append(f.faults, f.program.recheck(t, columns)...)
 	}
 	return nil
+}
+
+// recheck looks at the tool's texts again, knowing what its statements give: a
+// name that no column has would only ever be nil.
+func (p *Program) recheck(t *graph.Tool, known map[*graph.Text][]db.Column) graph.Faults {
+	columns := make(bind.Columns, len(known))
+	for text, l := range known {
+		names := []string{}
+		for _, c := range l {
+			names = append(names, c.Name)
+		}
+		columns[text] = names
+	}
+	if len(columns) == 0 || t.Steps == nil && t.From == nil && t.Result == nil && t.Total == nil && t.Errors == nil {
+		return nil
+	}
+	c := newToolCompiler(p.spec, t, p.base)
+	c.columns = columns
+	c.errorRules()
+	faults := append(bind.Recheck(p.spec, t, c.scope, columns), c.faults...)
+	return slices.DeleteFunc(faults, func(f graph.Fault) bool { return f.Warning }) // those are told already
 }
 
 // proven gives what has statements: the tools, and the queries that settle keys

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
+	"github.com/fusion-serve/fusion-serve/dsl/shape"
 	"github.com/fusion-serve/fusion-serve/engine/bind"
 	"github.com/fusion-serve/fusion-serve/presenters"
 )
@@ -15,7 +16,7 @@ import (
 // those of its group and those of the server.
 func (c *toolCompiler) errorRules() bind.Rules {
 	t := c.graph
-	own := c.scope.With("result", nil)
+	own := c.scope.With("result", c.answer())
 	if t.Steps == nil || t.From != nil {
 		own = own.With("item", nil)
 	}
@@ -27,7 +28,7 @@ func (c *toolCompiler) errorRules() bind.Rules {
 	}
 	for _, s := range t.Steps {
 		if s.Name != "" {
-			own = own.With(s.Name, nil)
+			own = own.With(s.Name, c.columns.Step(s))
 			c.rules.Answers = append(c.rules.Answers, s.Name)
 		}
 	}
@@ -35,6 +36,15 @@ func (c *toolCompiler) errorRules() bind.Rules {
 	rules := c.compileRules(t.Errors, own)
 	rules = append(rules, c.compileRules(c.group.Errors, shared)...)
 	return append(rules, c.compileRules(c.spec.Graph.Server.Errors, shared)...)
+}
+
+// answer gives the type of the finished answer, nil if it is not known.
+func (c *toolCompiler) answer() *shape.Shape {
+	t := c.graph
+	if n := len(t.Steps); n > 0 && t.From == nil && t.Result == nil {
+		return c.columns.Step(t.Steps[n-1])
+	}
+	return c.columns.Answer(&t.Binding)
 }
 
 // denyRules compiles what refuses a call before its binding. Only the tool's

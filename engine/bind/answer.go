@@ -12,12 +12,16 @@ import (
 // shapeAnswer compiles from, result and total of a binding that is no list of
 // steps.
 func (c *compiler) shapeAnswer(b *Binding, g *graph.Binding) {
-	scope := c.scope.With("item", nil)
+	scope := c.scope.With("item", c.columns.Rows(g.SQL))
 	if g.HTTP != nil {
 		scope = WithAnswer(scope)
 	}
 	b.from = c.sentTemplate(g.From, scope)
-	b.result = c.sentTree(g.Result, scope)
+	element := scope.With("item", nil)
+	if g.From == nil {
+		element = scope.With("item", c.columns.Row(g.SQL))
+	}
+	b.result = c.sentTree(g.Result, element)
 	switch {
 	case g.Total == nil:
 	case isHole(g.Total):
@@ -26,6 +30,9 @@ func (c *compiler) shapeAnswer(b *Binding, g *graph.Binding) {
 		c.faults = append(c.faults, g.Total.Fault(0, "only SQL has columns: write {{ item.%s }}", g.Total.S))
 	default:
 		b.column = g.Total.S
+		if !c.columns.has(g.SQL, g.Total.S) {
+			c.faults = append(c.faults, g.Total.Fault(0, "the query gives no column %q%s", g.Total.S, near(g.Total.S, c.columns[&g.SQL.Query])))
+		}
 	}
 }
 

@@ -48,6 +48,8 @@ type compiler struct {
 	base   *expr.Scope // of the tool: args, ctx, env
 	faults graph.Faults
 	writes bool
+	// columns are what statements give, for Recheck.
+	columns Columns
 
 	services map[string]Rules
 
@@ -60,15 +62,20 @@ type compiler struct {
 // Compile compiles the binding of a tool. scope has the names that bindings
 // see (args, ctx, env). limit bounds what is read of a list at most (0: all).
 func Compile(s *Spec, t *graph.Tool, scope *expr.Scope, limit db.Limit) (*Binding, graph.Faults) {
+	c := newCompiler(s, t, scope)
+	b := c.binding(&t.Binding, limit)
+	b.services = c.services
+	return b, c.faults
+}
+
+func newCompiler(s *Spec, t *graph.Tool, scope *expr.Scope) *compiler {
 	c := &compiler{spec: s, tool: t, scope: scope, base: scope, writes: t.Kind != "query"}
 	c.rules = &RuleCompiler{Views: s.Views}
 	if s.Views != nil {
 		c.rules.View = s.Views.View(t.Name)
 	}
 	c.services = map[string]Rules{}
-	b := c.binding(&t.Binding, limit)
-	b.services = c.services
-	return b, c.faults
+	return c
 }
 
 // binding compiles one binding, whose texts see c.scope.

@@ -41,7 +41,7 @@ func (c *compiler) bindSteps(b *Binding, g *graph.Binding) {
 		b.steps = append(b.steps, c.step(s, bound))
 		b.undoes = b.undoes || s.Undo != nil
 		if s.Name != "" {
-			scope = scope.With(s.Name, nil)
+			scope = scope.With(s.Name, c.columns.Step(s))
 			c.rules.Answers = append(c.rules.Answers, s.Name)
 		}
 	}
@@ -82,6 +82,9 @@ func (c *compiler) stepsTotal(b *Binding, g *graph.Binding, scope *expr.Scope) {
 		c.faults = append(c.faults, g.Total.Fault(0, "only the rows of the last step, where they are the answer, have columns: write {{ NAME.%s }}", g.Total.S))
 	default:
 		last.binding.column = g.Total.S
+		if s := g.Steps[len(g.Steps)-1].SQL; !c.columns.has(s, g.Total.S) {
+			c.faults = append(c.faults, g.Total.Fault(0, "the query of the last step gives no column %q%s", g.Total.S, near(g.Total.S, c.columns[&s.Query])))
+		}
 	}
 }
 
@@ -106,7 +109,7 @@ func (c *compiler) step(s *graph.Step, limit db.Limit) *step {
 	}
 	own := c.scope
 	if s.Name != "" {
-		own = own.With(s.Name, nil)
+		own = own.With(s.Name, c.columns.Step(s))
 	}
 	seen := own.With("item", nil).With("result", nil)
 	if s.HTTP != nil {
