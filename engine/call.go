@@ -206,10 +206,8 @@ func (p *Program) run(ctx context.Context, c *call) *presenters.Response {
 	w := c.passage
 	if w != nil {
 		w.patient = first != nil
-		if w.how != claims && first == nil {
-			if err := w.take(ctx); err != nil {
-				return p.untaken(ctx, c, err)
-			}
+		if err := w.take(ctx); err != nil {
+			return w.barred(ctx, err)
 		}
 	}
 	p.prepare(ctx, c)
@@ -232,14 +230,6 @@ func (p *Program) run(ctx context.Context, c *call) *presenters.Response {
 	}
 }
 
-// untaken answers a call that did not get its key.
-func (p *Program) untaken(ctx context.Context, c *call, err error) *presenters.Response {
-	if isBarred(err) {
-		return c.passage.barred(ctx, err)
-	}
-	return c.passage.unavailable(ctx, err)
-}
-
 // attempt runs the binding once.
 func (p *Program) attempt(ctx context.Context, c *call, first *once) (*presenters.Response, *bind.Outcome) {
 	var resp *presenters.Response
@@ -255,7 +245,7 @@ func (p *Program) attempt(ctx context.Context, c *call, first *once) (*presenter
 					return err
 				}
 			}
-			return w.take(ctx)
+			return w.granted()
 		}
 	}
 	h.Accept = func(o *bind.Outcome) error {
@@ -317,6 +307,7 @@ func (p *Program) outcome(ctx context.Context, c *call, o *bind.Outcome) (resp *
 	case err != nil:
 		return p.unexpected(c, err), false
 	case f != nil && (o.Err != nil || f.Severity != "warning"):
+		c.passage.fail()
 		return f.Response(), false
 	case o.Err != nil && ctx.Err() != nil:
 		return t.unanswered(ctx, o.Unsure).Response(), false

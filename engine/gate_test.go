@@ -320,6 +320,51 @@ func TestGateElsewhere(t *testing.T) {
 	}
 }
 
+// TestGateUnusable holds that nobody pays twice when a payment was made and its
+// answer cannot be shown or judged, and that what a rule declines may be tried
+// again.
+func TestGateUnusable(t *testing.T) {
+	var paid atomic.Int64
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		paid.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"amount": "much"}`))
+	}))
+	defer service.Close()
+	for _, c := range []struct{ on, more, code, then string }{
+		{`"paid"`, `returns: "Number"`, "INTERNAL_ERROR", "CONFLICT"},
+		{`"paid"`, `returns: "Small"`, "TOO_LARGE", "CONFLICT"},
+		{`[{when: "result.amount > 5", to: "paid"}]`, "", "INTERNAL_ERROR", "CONFLICT"},
+		{`"paid"`, `errors: [{when: "result.amount > 5", code: "ODD", message: "Odd."}]`, "INTERNAL_ERROR", "CONFLICT"},
+		{`"paid"`, `errors: [{when: "result.amount == 'much'", code: "DECLINED", message: "No."}]`, "DECLINED", "DECLINED"},
+	} {
+		paid.Store(0)
+		p, log := program(t, `
+apis: bank: {baseURL: "`+service.URL+`", timeout: "30s"}
+fsms: pay: {initial: "open", states: {open: on: PAY: `+c.on+`, paid: {}}, key: "{{ args.order }}"}
+presenters: Number: schema: amount: int
+presenters: Small: {schema: amount: string, limit: bytes: 10}
+tools: "pay.pay": {
+	kind: "mutation", description: "d", state: {in: ["open"], send: "PAY"}, params: order: string
+	http: {post: "/"}
+	`+c.more+`
+}
+`, "")
+		for i, code := range []string{c.code, c.then} {
+			if r := callAs(t, p, as("s"), "pay.pay", `{"order": "1"}`); r.Code != code {
+				t.Errorf("%s %s: call %d ended in %q: %s\n%s", c.on, c.more, i, r.Code, text(r), log)
+			}
+		}
+		want := int64(1)
+		if c.then != "CONFLICT" {
+			want = 2
+		}
+		if n := paid.Load(); n != want {
+			t.Errorf("%s %s: %d payments", c.on, c.more, n)
+		}
+	}
+}
+
 // TestGateResolve holds that the machine's own query settles a doubt.
 func TestGateResolve(t *testing.T) {
 	b := newBank(t)
@@ -379,6 +424,41 @@ func TestGateOnce(t *testing.T) {
 		}
 		if r := call(t, p, "review.effects", "{}"); !strings.Contains(text(r), `"n": 1`) {
 			t.Errorf("effects: %s", text(r))
+		}
+	})
+}
+
+// TestGateOnceElsewhere holds the same for a call that takes its key, whose
+// states are in the database in which the answer is kept: it needs one
+// connection at a time.
+func TestGateOnceElsewhere(t *testing.T) {
+	b := newBank(t)
+	spec := `
+databases: main: {url: "sqlite::memory:", init: ["schema.sql"], pool: 1}
+apis: bank: {baseURL: "` + b.URL + `", timeout: "30s"}
+fsms: pay: {initial: "open", states: {open: on: PAY: "paid", paid: {}}, key: "{{ args.order }}", store: database: "main"}
+tools: "pay.pay": {
+	kind: "mutation", description: "d", state: {in: ["open"], send: "PAY"}
+	params: {order: string, request: string}
+	idempotency: {key: "{{ args.request }}", ttl: "1h"}
+	steps: [{sql: query: "INSERT INTO payments VALUES (@order)"}, {http: post: "/ok"}]
+}
+`
+	onBoth(t, spec, "CREATE TABLE payments (o text);", func(t *testing.T, p *engine.Program, log *bytes.Buffer) {
+		b.paid.Store(0)
+		for i, c := range []struct{ request, code string }{{"r1", ""}, {"r1", ""}, {"r2", "FORBIDDEN"}} {
+			if r := callAs(t, p, as("s"), "pay.pay", `{"order": "1", "request": "`+c.request+`"}`); r.Code != c.code {
+				t.Errorf("call %d ended in %q: %s\n%s", i, r.Code, text(r), log)
+			}
+		}
+		if r := callAs(t, p, as("s"), "pay.pay", `{"order": "2", "request": "r1"}`); r.Code != "CONFLICT" || !strings.Contains(text(r), "other arguments") {
+			t.Errorf("the key of another order: %s", text(r))
+		}
+		if r := callAs(t, p, as("s"), "pay.pay", `{"order": "2", "request": "r3"}`); r.Code != "" {
+			t.Errorf("the key of an order is not free after a refusal: %s", text(r))
+		}
+		if n := b.paid.Load(); n != 2 {
+			t.Errorf("%d payments", n)
 		}
 	})
 }
