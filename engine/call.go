@@ -180,9 +180,8 @@ func (p *Program) callerEnv(c *Caller) *expr.Env {
 func (p *Program) route(c *call, name string, args *value.Object) (string, *value.Object, *presenters.Response) {
 	dotted, rest, failed := p.views.Route(name, args, p.exists)
 	if failed != nil && len(p.gating) > 0 {
-		if _, _, seen := p.views.Route(name, args, c.visible); seen != nil {
-			failed = seen
-		}
+		// Nothing is said of a group of which the caller sees no tool.
+		_, _, failed = p.views.Route(name, args, c.visible)
 	}
 	return dotted, rest, failed
 }

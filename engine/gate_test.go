@@ -512,6 +512,58 @@ tools: {
 	}
 }
 
+// TestGateGrouped holds that a group does not name the actions that its caller
+// does not see, and that one without any is not there.
+func TestGateGrouped(t *testing.T) {
+	p, _ := program(t, `
+server: exposition: "grouped"
+fsms: door: {initial: "shut", states: {shut: on: OPEN: "open", open: on: SHUT: "shut"}, key: "{{ ctx.session }}"}
+tools: {
+	"door.open": {kind: "action", description: "d", state: {in: ["shut"], send: "OPEN"}, value: "ok"}
+	"door.shut": {kind: "action", description: "d", state: {in: ["open"], send: "SHUT"}, value: "ok"}
+	"door.look": {kind: "query", description: "d", value: "ok"}
+	"vault.take": {kind: "action", description: "d", state: {in: ["open"], send: "SHUT"}, value: "ok"}
+	"vault.fill": {kind: "action", description: "d", state: in: ["open"], value: "ok"}
+}
+`, "")
+	for _, c := range []struct{ group, args, code, offers string }{
+		{"door", `{"action": "shut"}`, "FORBIDDEN", "<available_actions>\n  <action>door.open</action>\n  <action>door.look</action>\n</available_actions>"},
+		{"door", `{}`, "MISSING_DISCRIMINATOR", "<available_actions>open, look</available_actions>"},
+		{"door", `{"action": "x"}`, "UNKNOWN_ACTION", "<available_actions>open, look</available_actions>"},
+		{"vault", `{"action": "take"}`, "FORBIDDEN", "<action>door.look</action>\n</available_actions>"},
+		{"vault", `{}`, "UNKNOWN_TOOL", "via tools/list"},
+		{"vault", `{"action": "x"}`, "UNKNOWN_TOOL", "via tools/list"},
+		{"vault", `{"action": 5}`, "UNKNOWN_TOOL", "via tools/list"},
+	} {
+		r, _ := p.Call(context.Background(), as("s"), c.group, []byte(c.args))
+		if r.Code != c.code || !strings.Contains(text(r), c.offers) {
+			t.Errorf("%s %s: %s", c.group, c.args, text(r))
+		}
+	}
+}
+
+// TestEnded holds that the end of a session takes its own state with it, and
+// not one that it shares.
+func TestEnded(t *testing.T) {
+	for key, after := range map[string]string{"{{ ctx.session }}": "open", "{{ ctx.claims.sub ?? ctx.session }}": "shut"} {
+		p, _ := program(t, `
+fsms: door: {initial: "shut", states: {shut: on: OPEN: "open", open: on: SHUT: "shut"}, key: "`+key+`"}
+tools: {
+	open: {kind: "action", description: "d", state: {in: ["shut"], send: "OPEN"}, value: "ok"}
+	shut: {kind: "action", description: "d", state: {in: ["open"], send: "SHUT"}, value: "ok"}
+}
+`, "")
+		me := func(session string) *engine.Caller {
+			return &engine.Caller{Session: session, Claims: value.Of("sub", "me")}
+		}
+		callAs(t, p, me("a"), "open", "")
+		p.Ended("a")
+		if got := menu(t, p, me("a")); got != after {
+			t.Errorf("%s: after the end of the session the menu is %s", key, got)
+		}
+	}
+}
+
 // TestGateProven holds that the query which settles doubts is proven as those
 // of tools are, and that a Redis server is looked for.
 func TestGateProven(t *testing.T) {

@@ -237,16 +237,22 @@ func (p *Program) outlook(ctx context.Context, w *watcher) (*List, time.Time, er
 
 // Ended says that a session is over: the states kept in memory for it go.
 func (p *Program) Ended(session string) {
-	c := &Caller{Session: session, Claims: p.server.Local}
 	for _, m := range p.machines {
 		if m.graph.Store.Kind != graph.StoreMemory || !m.key.BySession() || m.key.ByArgs() {
 			continue
 		}
-		key, ok, err := m.key.Of(p.callerEnv(c))
-		if err != nil || !ok {
+		key, ok := p.sessionKey(m, session)
+		// One that others have too (claims.sub ?? ctx.session) is not the session's.
+		if other, _ := p.sessionKey(m, "no "+session); !ok || key == other {
 			continue
 		}
 		// One that a call holds stays, and with it what is known of the call.
 		_ = p.stores[m.index].Forget(context.Background(), gate.ID{FSM: m.graph.Name, Key: key})
 	}
+}
+
+// sessionKey gives the key of a session's caller, who is on this computer.
+func (p *Program) sessionKey(m *machine, session string) (key string, ok bool) {
+	key, ok, err := m.key.Of(p.callerEnv(&Caller{Session: session, Claims: p.server.Local}))
+	return key, ok && err == nil
 }
