@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
@@ -201,8 +202,10 @@ func appendEscaped(b []byte, s string, end byte) []byte {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch c := s[i]; {
-		case r == utf8.RuneError && n == 1, c == '%', c < ' ', c == 0x7f, c == end:
-			b = append(b, '%', upperHex[c>>4], upperHex[c&15])
+		case r == utf8.RuneError && n == 1, c == '%', c == end, obeyed(r):
+			for _, c := range []byte(s[i : i+n]) {
+				b = append(b, '%', upperHex[c>>4], upperHex[c&15])
+			}
 		default:
 			b = append(b, s[i:i+n]...)
 		}
@@ -210,6 +213,10 @@ func appendEscaped(b []byte, s string, end byte) []byte {
 	}
 	return b
 }
+
+// obeyed tells whether a terminal does what a character says instead of showing
+// it: an operator reads keys.
+func obeyed(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
 const upperHex = "0123456789ABCDEF"
 

@@ -47,6 +47,7 @@ func TestKey(t *testing.T) {
 		{"{{ args.a }}", "100%", nil, "100%25"},
 		{"{{ args.a }}", "a\x00b\n", nil, "a%00b%0A"},
 		{"{{ args.a }}", "a\xffb\u007f", nil, "a%FFb%7F"},
+		{"{{ args.a }}", "a\u009b2Jb\u202ec", nil, "a%C2%9B2Jb%E2%80%AEc"},
 		{"order {{ args.a }}", int64(17), nil, "order 17"},
 		{"{{ args.a }}", true, nil, "true"},
 		{"{{ args.a }}/{{ args.b }}", "acme", "u-1", "acme/u-1"},
