@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -510,6 +511,47 @@ tools: {
 	if got := menu(t, p, as("ann")); got != "open" {
 		t.Errorf("a session that is over is still %s", got)
 	}
+}
+
+// TestWatchBurst holds that many moves while a client is busy cost it one look,
+// which sees the last of them.
+func TestWatchBurst(t *testing.T) {
+	p, _ := program(t, `
+fsms: door: {initial: "shut", states: {shut: on: OPEN: "open", open: on: SHUT: "shut"}, key: "all"}
+tools: {
+	open: {kind: "action", description: "d", state: {in: ["shut"], send: "OPEN"}, value: "ok"}
+	shut: {kind: "action", description: "d", state: {in: ["open"], send: "SHUT"}, value: "ok"}
+}
+`, "")
+	heard, goOn := make(chan string, 10), make(chan struct{})
+	defer p.Watch(as("ann"), func() {
+		heard <- menu(t, p, as("ann"))
+		<-goOn
+	})()
+	wait := func(want string) {
+		t.Helper()
+		select {
+		case got := <-heard:
+			if got != want {
+				t.Errorf("the menu is %s, not %s", got, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("nothing was heard")
+		}
+	}
+	callAs(t, p, as("bob"), "open", "")
+	wait("shut")
+	before := runtime.NumGoroutine()
+	for range 250 {
+		callAs(t, p, as("bob"), "shut", "")
+		callAs(t, p, as("bob"), "open", "")
+	}
+	callAs(t, p, as("bob"), "shut", "")
+	if n := runtime.NumGoroutine() - before; n > 50 {
+		t.Errorf("%d more goroutines", n)
+	}
+	close(goOn)
+	wait("open")
 }
 
 // TestGateGrouped holds that a group does not name the actions that its caller

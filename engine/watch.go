@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
@@ -15,6 +16,9 @@ type watchers struct {
 	stop context.CancelFunc
 	feed sync.Once
 	busy sync.WaitGroup
+	// looks bounds those at one time: a move that concerns everybody must leave
+	// connections to calls.
+	looks chan struct{}
 
 	mu   sync.Mutex
 	byID map[gate.ID]map[*watcher]bool
@@ -22,7 +26,7 @@ type watchers struct {
 }
 
 func newWatchers() *watchers {
-	w := &watchers{byID: map[gate.ID]map[*watcher]bool{}, all: map[*watcher]bool{}}
+	w := &watchers{byID: map[gate.ID]map[*watcher]bool{}, all: map[*watcher]bool{}, looks: make(chan struct{}, maxLooks)}
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	return w
 }
@@ -43,6 +47,8 @@ type watcher struct {
 	caller  Caller
 	changed func()
 	ids     []gate.ID
+	// due says that a look waits to begin: it will see what is moved until then.
+	due atomic.Bool
 
 	// mu is held while it looks, so that changed runs once at a time.
 	mu    sync.Mutex
@@ -50,6 +56,9 @@ type watcher struct {
 	timer *time.Timer // of the next change that time makes
 	over  bool
 }
+
+// maxLooks is how many watchers look at the same time.
+const maxLooks = 4
 
 // lookTime bounds one look at the states of a client, firstLookTime the one
 // that a client waits for.
@@ -168,10 +177,12 @@ func (l *watchers) begin(w *watcher) {
 
 // look looks at what a client sees, beside the caller, who holds mu.
 func (l *watchers) look(w *watcher) {
-	if l.ctx.Err() != nil {
+	if l.ctx.Err() != nil || !w.due.CompareAndSwap(false, true) {
 		return
 	}
 	l.busy.Go(func() {
+		l.looks <- struct{}{}
+		defer func() { <-l.looks }()
 		ctx, cancel := context.WithTimeout(l.ctx, lookTime)
 		defer cancel()
 		w.look(ctx, l, true)
@@ -183,6 +194,7 @@ func (l *watchers) look(w *watcher) {
 func (w *watcher) look(ctx context.Context, l *watchers, tell bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.due.Store(false) // what is moved from here on is another look's
 	if w.over {
 		return
 	}
