@@ -242,10 +242,23 @@ func (w *passage) grasp(ctx context.Context) error {
 	case errors.Is(err, gate.ErrConflict):
 		return errTaken
 	case err != nil:
+		w.letGo(ctx, h.Call)
 		return err
 	}
 	w.hold = h.Call
 	return nil
+}
+
+// letGo gives back a key of which nobody knows whether it was taken: the caller
+// went away, or the store did not answer. Nothing has happened yet.
+func (w *passage) letGo(ctx context.Context, call string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	err := w.store.Release(ctx, w.id, call, false)
+	if err != nil && !errors.Is(err, gate.ErrConflict) {
+		w.program.log.Error("a key of a state machine may be in doubt: see fusion-serve state", "fsm", w.id.FSM,
+			"tool", w.call.tool.graph.Name, "call", call, "cause", w.program.scrub(w.call, err.Error()))
+	}
 }
 
 // time is how long the call may take while it holds the key.
