@@ -129,6 +129,23 @@ func (k *Key) Of(env *expr.Env) (key string, ok bool, err error) {
 	return short(string(b)), true, nil
 }
 
+// Plain gives the text of a key that is one hole as it was before it was
+// escaped and cut, which is what data know it by; key, the one that Of gives, if
+// there is more to it.
+func (k *Key) Plain(env *expr.Env, key string) string {
+	if len(k.parts) != 1 || k.parts[0].hole == nil {
+		return key
+	}
+	v, err := k.parts[0].hole.Eval(env)
+	if err != nil {
+		return key
+	}
+	if s, isText := v.(string); isText {
+		return s
+	}
+	return keyText(v)
+}
+
 // keyText gives the text of a value that is none. Numbers that are equal have
 // the same text: a caller who writes 1.00000000000000000000 for 1 must not
 // find another state.
