@@ -126,13 +126,13 @@ func (p *Program) answer(ctx context.Context, c *call, given *value.Object) *pre
 	}
 	c.args = checked.(*value.Object)
 	c.env.Set("args", c.args)
-	if w != nil && !w.byCaller() {
+	if refused := p.denied(c); refused != nil {
+		return w.instead(ctx, refused)
+	}
+	if w != nil && !w.byCaller() { // after deny: the state may be somebody else's
 		if refused := w.arrive(ctx); refused != nil {
 			return refused
 		}
-	}
-	if refused := p.denied(c); refused != nil {
-		return w.instead(ctx, refused)
 	}
 	if t.queue != nil {
 		if failed := t.queue.enter(ctx, t); failed != nil {

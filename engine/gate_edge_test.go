@@ -221,6 +221,27 @@ func between(t *testing.T, server string, is func([]byte) bool, instead func()) 
 	return l.Addr().String()
 }
 
+// TestGateDenied holds that who is denied learns nothing of a state that is not
+// his, and that his own state comes first.
+func TestGateDenied(t *testing.T) {
+	for key, want := range map[string]string{"{{ args.tenant }}": "Not yours.", "{{ ctx.session }}": "not available in the current FSM state"} {
+		p, _ := program(t, `
+fsms: door: {initial: "shut", states: {shut: on: OPEN: "open", open: {}}, key: "`+key+`"}
+tools: open: {
+	kind: "action", description: "d", state: {in: ["shut"], send: "OPEN"}, params: tenant: string, value: "ok"
+	deny: [{when: "args.tenant != ctx.claims.sub", code: "FORBIDDEN", message: "Not yours."}]
+}
+`, "")
+		who := func(sub string) *engine.Caller { return &engine.Caller{Session: "s", Claims: value.Of("sub", sub)} }
+		if r := callAs(t, p, who("ann"), "open", `{"tenant": "ann"}`); r.Code != "" {
+			t.Fatal(text(r))
+		}
+		if r := callAs(t, p, who("bob"), "open", `{"tenant": "ann"}`); !strings.Contains(text(r), want) {
+			t.Errorf("%s: %s", key, text(r))
+		}
+	}
+}
+
 // TestGateGrouped holds that a group does not name the actions that its caller
 // does not see, and that one without any is not there.
 func TestGateGrouped(t *testing.T) {
