@@ -126,13 +126,13 @@ func (p *Program) answer(ctx context.Context, c *call, given *value.Object) *pre
 	}
 	c.args = checked.(*value.Object)
 	c.env.Set("args", c.args)
-	if w != nil && !w.byCaller() {
+	if refused := p.denied(c); refused != nil {
+		return w.instead(ctx, refused)
+	}
+	if w != nil && !w.byCaller() { // after deny: the state may be somebody else's
 		if refused := w.arrive(ctx); refused != nil {
 			return refused
 		}
-	}
-	if refused := p.denied(c); refused != nil {
-		return w.instead(ctx, refused)
 	}
 	if t.queue != nil {
 		if failed := t.queue.enter(ctx, t); failed != nil {
@@ -180,9 +180,8 @@ func (p *Program) callerEnv(c *Caller) *expr.Env {
 func (p *Program) route(c *call, name string, args *value.Object) (string, *value.Object, *presenters.Response) {
 	dotted, rest, failed := p.views.Route(name, args, p.exists)
 	if failed != nil && len(p.gating) > 0 {
-		if _, _, seen := p.views.Route(name, args, c.visible); seen != nil {
-			failed = seen
-		}
+		// Nothing is said of a group of which the caller sees no tool.
+		_, _, failed = p.views.Route(name, args, c.visible)
 	}
 	return dotted, rest, failed
 }
@@ -206,10 +205,8 @@ func (p *Program) run(ctx context.Context, c *call) *presenters.Response {
 	w := c.passage
 	if w != nil {
 		w.patient = first != nil
-		if w.how != claims && first == nil {
-			if err := w.take(ctx); err != nil {
-				return p.untaken(ctx, c, err)
-			}
+		if err := w.take(ctx); err != nil {
+			return w.barred(ctx, err)
 		}
 	}
 	p.prepare(ctx, c)
@@ -232,14 +229,6 @@ func (p *Program) run(ctx context.Context, c *call) *presenters.Response {
 	}
 }
 
-// untaken answers a call that did not get its key.
-func (p *Program) untaken(ctx context.Context, c *call, err error) *presenters.Response {
-	if isBarred(err) {
-		return c.passage.barred(ctx, err)
-	}
-	return c.passage.unavailable(ctx, err)
-}
-
 // attempt runs the binding once.
 func (p *Program) attempt(ctx context.Context, c *call, first *once) (*presenters.Response, *bind.Outcome) {
 	var resp *presenters.Response
@@ -255,7 +244,7 @@ func (p *Program) attempt(ctx context.Context, c *call, first *once) (*presenter
 					return err
 				}
 			}
-			return w.take(ctx)
+			return w.granted()
 		}
 	}
 	h.Accept = func(o *bind.Outcome) error {
@@ -317,6 +306,7 @@ func (p *Program) outcome(ctx context.Context, c *call, o *bind.Outcome) (resp *
 	case err != nil:
 		return p.unexpected(c, err), false
 	case f != nil && (o.Err != nil || f.Severity != "warning"):
+		c.passage.fail()
 		return f.Response(), false
 	case o.Err != nil && ctx.Err() != nil && !starved(o.Err):
 		return t.unanswered(ctx, o.Unsure).Response(), false

@@ -325,8 +325,8 @@ func TestGateResolve(t *testing.T) {
 	b := newBank(t)
 	spec := elsewhere(b.URL, `{database: "main"}`, `
 	resolve: query: "SELECT state FROM outcomes WHERE order_id = @key AND @event = 'PAY' AND @tool = 'pay.pay' AND @state = 'open'"`)
-	onBoth(t, spec, "CREATE TABLE outcomes (order_id text, state text); INSERT INTO outcomes VALUES ('1', 'paid'), ('2', 'open'), ('3', 'nowhere');", func(t *testing.T, p *engine.Program, log *bytes.Buffer) {
-		for order, then := range map[string]string{"1": "FORBIDDEN", "2": "", "3": "CONFLICT"} {
+	onBoth(t, spec, "CREATE TABLE outcomes (order_id text, state text); INSERT INTO outcomes VALUES ('1', 'paid'), ('2', 'open'), ('3', 'nowhere'), ('5%', 'paid'), ('5%25', 'open');", func(t *testing.T, p *engine.Program, log *bytes.Buffer) {
+		for order, then := range map[string]string{"1": "FORBIDDEN", "2": "", "3": "CONFLICT", "5%": "FORBIDDEN"} {
 			args := `{"order": "` + order + `"`
 			if r := callAs(t, p, as("s"), "pay.pay", args+`, "how": "cut"}`); r.Code != "SERVER_BUSY" {
 				t.Fatal(text(r))

@@ -34,8 +34,10 @@ type passage struct {
 	patient bool
 	hold    string // id of our hold; "": none
 	tx      *db.Tx // that claims the key
-	// refused is why the claim was not granted.
+	// refused is why the key was not to be had.
 	refused error
+	// ruled: a rule of the spec says that the call has failed.
+	ruled bool
 
 	moves []gate.Move // that a success stores; nil: none
 	to    string
@@ -196,15 +198,34 @@ func (w *passage) claimed(r gate.Record, free bool) error {
 	}
 }
 
-// take is called when nothing is known that answers the call already, and its
-// effects are next.
+// take takes the key of a call that does not claim it, before a transaction
+// begins: it would wait there for a connection that the call has. A call that
+// may have been answered before goes on without the key until granted is asked.
 func (w *passage) take(ctx context.Context) error {
+	if w == nil || w.how == claims {
+		return nil
+	}
+	err := w.grasp(ctx)
+	if err != nil && !isBarred(err) {
+		err = &answered{w.unavailable(ctx, err)}
+	}
+	if w.patient {
+		w.refused, err = err, nil
+	}
+	return err
+}
+
+// granted is asked when nothing is known that answers the call already, and its
+// effects are next.
+func (w *passage) granted() error {
 	if w == nil {
 		return nil
 	}
-	if w.how == claims {
-		return w.refused
-	}
+	return w.refused
+}
+
+// grasp looks, and holds the key if the call moves it.
+func (w *passage) grasp(ctx context.Context) error {
 	if !w.seen {
 		if failed := w.look(ctx); failed != nil {
 			return &answered{failed}
@@ -221,10 +242,23 @@ func (w *passage) take(ctx context.Context) error {
 	case errors.Is(err, gate.ErrConflict):
 		return errTaken
 	case err != nil:
+		w.letGo(ctx, h.Call)
 		return err
 	}
 	w.hold = h.Call
 	return nil
+}
+
+// letGo gives back a key of which nobody knows whether it was taken: the caller
+// went away, or the store did not answer. Nothing has happened yet.
+func (w *passage) letGo(ctx context.Context, call string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	err := w.store.Release(ctx, w.id, call, false)
+	if err != nil && !errors.Is(err, gate.ErrConflict) {
+		w.program.log.Error("a key of a state machine may be in doubt: see fusion-serve state", "fsm", w.id.FSM,
+			"tool", w.call.tool.graph.Name, "call", call, "cause", w.program.scrub(w.call, err.Error()))
+	}
 }
 
 // time is how long the call may take while it holds the key.
@@ -307,7 +341,10 @@ func (w *passage) end(ctx context.Context, o *bind.Outcome, resp *presenters.Res
 			return failed
 		}
 	case !succeeded:
-		w.release(ctx, o.Unsure || len(o.Stuck) > 0)
+		// A request that was answered and whose answer cannot be used has done its
+		// work, unless a rule says that it was declined.
+		used := o.Err == nil && !w.ruled
+		w.release(ctx, o.Unsure || len(o.Stuck) > 0 || used)
 		return resp
 	}
 	w.program.moved(w.id)
@@ -340,6 +377,13 @@ func (w *passage) move(ctx context.Context) *presenters.Response {
 	resp := f.Response()
 	resp.Incident = id
 	return resp
+}
+
+// fail notes that a rule of the spec has declared the call failed.
+func (w *passage) fail() {
+	if w != nil {
+		w.ruled = true
+	}
 }
 
 // release gives the key back, or leaves it in doubt.

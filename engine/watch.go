@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
@@ -15,6 +16,9 @@ type watchers struct {
 	stop context.CancelFunc
 	feed sync.Once
 	busy sync.WaitGroup
+	// looks bounds those at one time: a move that concerns everybody must leave
+	// connections to calls.
+	looks chan struct{}
 
 	mu   sync.Mutex
 	byID map[gate.ID]map[*watcher]bool
@@ -22,7 +26,7 @@ type watchers struct {
 }
 
 func newWatchers() *watchers {
-	w := &watchers{byID: map[gate.ID]map[*watcher]bool{}, all: map[*watcher]bool{}}
+	w := &watchers{byID: map[gate.ID]map[*watcher]bool{}, all: map[*watcher]bool{}, looks: make(chan struct{}, maxLooks)}
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	return w
 }
@@ -43,6 +47,8 @@ type watcher struct {
 	caller  Caller
 	changed func()
 	ids     []gate.ID
+	// due says that a look waits to begin: it will see what is moved until then.
+	due atomic.Bool
 
 	// mu is held while it looks, so that changed runs once at a time.
 	mu    sync.Mutex
@@ -50,6 +56,9 @@ type watcher struct {
 	timer *time.Timer // of the next change that time makes
 	over  bool
 }
+
+// maxLooks is how many watchers look at the same time.
+const maxLooks = 4
 
 // lookTime bounds one look at the states of a client, firstLookTime the one
 // that a client waits for.
@@ -168,10 +177,12 @@ func (l *watchers) begin(w *watcher) {
 
 // look looks at what a client sees, beside the caller, who holds mu.
 func (l *watchers) look(w *watcher) {
-	if l.ctx.Err() != nil {
+	if l.ctx.Err() != nil || !w.due.CompareAndSwap(false, true) {
 		return
 	}
 	l.busy.Go(func() {
+		l.looks <- struct{}{}
+		defer func() { <-l.looks }()
 		ctx, cancel := context.WithTimeout(l.ctx, lookTime)
 		defer cancel()
 		w.look(ctx, l, true)
@@ -183,6 +194,7 @@ func (l *watchers) look(w *watcher) {
 func (w *watcher) look(ctx context.Context, l *watchers, tell bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.due.Store(false) // what is moved from here on is another look's
 	if w.over {
 		return
 	}
@@ -237,16 +249,22 @@ func (p *Program) outlook(ctx context.Context, w *watcher) (*List, time.Time, er
 
 // Ended says that a session is over: the states kept in memory for it go.
 func (p *Program) Ended(session string) {
-	c := &Caller{Session: session, Claims: p.server.Local}
 	for _, m := range p.machines {
 		if m.graph.Store.Kind != graph.StoreMemory || !m.key.BySession() || m.key.ByArgs() {
 			continue
 		}
-		key, ok, err := m.key.Of(p.callerEnv(c))
-		if err != nil || !ok {
+		key, ok := p.sessionKey(m, session)
+		// One that others have too (claims.sub ?? ctx.session) is not the session's.
+		if other, _ := p.sessionKey(m, "no "+session); !ok || key == other {
 			continue
 		}
 		// One that a call holds stays, and with it what is known of the call.
 		_ = p.stores[m.index].Forget(context.Background(), gate.ID{FSM: m.graph.Name, Key: key})
 	}
+}
+
+// sessionKey gives the key of a session's caller, who is on this computer.
+func (p *Program) sessionKey(m *machine, session string) (key string, ok bool) {
+	key, ok, err := m.key.Of(p.callerEnv(&Caller{Session: session, Claims: p.server.Local}))
+	return key, ok && err == nil
 }

@@ -61,6 +61,11 @@ func stateCommand(ctx context.Context, c *cli, args []string) error {
 
 func (o *stateFlags) run(ctx context.Context, c *cli, p *engine.Program) error {
 	if o.settle != "" {
+		if s, err := p.States(ctx, o.fsm, o.key, 1); err != nil {
+			return err
+		} else if !s.Remote {
+			return fmt.Errorf("the states of %s are in the memory of the server: nobody else can settle them", s.FSM.Name)
+		}
 		from, err := p.Settle(ctx, o.fsm, o.key, o.settle, operator())
 		switch {
 		case errors.Is(err, gate.ErrConflict):

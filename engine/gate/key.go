@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
@@ -139,6 +140,20 @@ func KeyOf(v any) (key string, ok bool) {
 	return short(string(appendEscaped(nil, s, 0))), true
 }
 
+// Plain gives the text of a key that is one hole as it was before it was
+// escaped and cut, which is what data know it by; key, the one that Of gives, if
+// there is more to it.
+func (k *Key) Plain(env *expr.Env, key string) string {
+	if len(k.parts) != 1 || k.parts[0].hole == nil {
+		return key
+	}
+	v, err := k.parts[0].hole.Eval(env)
+	if err != nil {
+		return key
+	}
+	return keyText(v)
+}
+
 // keyText gives the text of a value. Numbers that are equal have
 // the same text: a caller who writes 1.00000000000000000000 for 1 must not
 // find another state.
@@ -162,8 +177,39 @@ func keyText(v any) string {
 			return "0"
 		}
 		return s
+	case []any, *value.Object:
+		return string(appendCanonical(nil, v))
 	}
 	return string(value.AppendText(nil, v))
+}
+
+// appendCanonical writes a value as JSON of one form: in which order a caller
+// writes the fields of an object says nothing.
+func appendCanonical(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case float64, value.Number:
+		return append(b, keyText(v)...)
+	case []any:
+		b = append(b, '[')
+		for i, x := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendCanonical(b, x)
+		}
+		return append(b, ']')
+	case *value.Object:
+		b = append(b, '{')
+		for i, name := range slices.Sorted(slices.Values(v.Keys())) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			x, _ := v.Get(name)
+			b = appendCanonical(append(value.AppendJSON(b, name), ':'), x)
+		}
+		return append(b, '}')
+	}
+	return value.AppendJSON(b, v)
 }
 
 // plain tells whether a text needs no escape.
@@ -183,8 +229,10 @@ func appendEscaped(b []byte, s string, end byte) []byte {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch c := s[i]; {
-		case r == utf8.RuneError && n == 1, c == '%', c < ' ', c == 0x7f, c == end:
-			b = append(b, '%', upperHex[c>>4], upperHex[c&15])
+		case r == utf8.RuneError && n == 1, c == '%', c == end, obeyed(r):
+			for _, c := range []byte(s[i : i+n]) {
+				b = append(b, '%', upperHex[c>>4], upperHex[c&15])
+			}
 		default:
 			b = append(b, s[i:i+n]...)
 		}
@@ -192,6 +240,10 @@ func appendEscaped(b []byte, s string, end byte) []byte {
 	}
 	return b
 }
+
+// obeyed tells whether a terminal does what a character says instead of showing
+// it: an operator reads keys.
+func obeyed(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
 const upperHex = "0123456789ABCDEF"
 

@@ -47,6 +47,7 @@ func TestKey(t *testing.T) {
 		{"{{ args.a }}", "100%", nil, "100%25"},
 		{"{{ args.a }}", "a\x00b\n", nil, "a%00b%0A"},
 		{"{{ args.a }}", "a\xffb\u007f", nil, "a%FFb%7F"},
+		{"{{ args.a }}", "a\u009b2Jb\u202ec", nil, "a%C2%9B2Jb%E2%80%AEc"},
 		{"order {{ args.a }}", int64(17), nil, "order 17"},
 		{"{{ args.a }}", true, nil, "true"},
 		{"{{ args.a }}/{{ args.b }}", "acme", "u-1", "acme/u-1"},
@@ -66,6 +67,10 @@ func TestKey(t *testing.T) {
 		{"{{ args.a }}", value.Number("-0.00000000000000000000"), nil, "0"},
 		{"{{ args.a }}", value.Number("1000000000000000000000"), nil, "1000000000000000000000"},
 		{"{{ args.a }}", 1e21, nil, "1000000000000000000000"},
+		// So has an object, however its fields are ordered.
+		{"{{ args.a }}", of("a", int64(1), "b", "x"), nil, `{"a":1,"b":"x"}`},
+		{"{{ args.a }}", of("b", "x", "a", value.Number("1.0000000000000000000")), nil, `{"a":1,"b":"x"}`},
+		{"{{ args.a }}", []any{of("b", nil, "a", 1.0), true}, nil, `[{"a":1,"b":null},true]`},
 	} {
 		got, ok, err := key(t, c.template).Of(callEnv("args", of("a", c.a, "b", c.b)))
 		if err != nil || !ok || got != c.want {
