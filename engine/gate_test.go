@@ -3,9 +3,12 @@ package engine_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fusion-serve/fusion-serve/dsl/graph"
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 	"github.com/fusion-serve/fusion-serve/engine"
 	"github.com/fusion-serve/fusion-serve/presenters"
@@ -146,7 +150,7 @@ func testGate(t *testing.T, spec string) {
 		if n := step(ann, "review.effects", "{}", "", approved); !strings.Contains(n, `"n": 5`) {
 			t.Errorf("effects: %s", n)
 		}
-		past, err := p.History(context.Background(), "review", ann.Session, 10)
+		past, err := p.History(context.Background(), "review", "", 10)
 		var moves []string
 		for _, m := range slices.Backward(past) {
 			moves = append(moves, fmt.Sprintf("%d %s %s>%s", m.Version, m.Event, m.From, m.To))
@@ -479,5 +483,69 @@ tools: {
 		if r := callAs(t, p, c, "on", ""); menu(t, p, c) != "" || r.Code != "AUTH_REQUIRED" {
 			t.Errorf("%v: %s", sub, text(r))
 		}
+	}
+}
+
+// TestGateResolveLogin holds that a query which settles a doubt sees the rows
+// that a caller who comes by does not.
+func TestGateResolveLogin(t *testing.T) {
+	b := newBank(t)
+	url := servers.Postgres(t)
+	role := "gate_" + strings.ToLower(rand.Text()[:12])
+	spec := strings.Replace(elsewhere(b.URL, `{database: "main"}`, `
+	resolve: query: "SELECT CASE WHEN EXISTS (SELECT 1 FROM outcomes WHERE order_id = @key) THEN 'paid' ELSE 'open' END AS state"`),
+		`{url: "sqlite::memory:", init: ["schema.sql"]}`,
+		fmt.Sprintf(`{url: %q, init: ["schema.sql"], session: {role: %q, settings: "app.who": "{{ ctx.claims.sub }}"}}`, url, role), 1)
+	p, log := programWith(t, spec, `CREATE ROLE `+role+` NOLOGIN;
+		CREATE TABLE outcomes (order_id text, who text); INSERT INTO outcomes VALUES ('1', 'ann');
+		GRANT SELECT ON outcomes TO `+role+`; ALTER TABLE outcomes ENABLE ROW LEVEL SECURITY;
+		CREATE POLICY p ON outcomes USING (who = current_setting('app.who'));`, engine.Options{Fresh: true})
+	t.Cleanup(func() {
+		if err := p.Seed(context.Background(), "main", []graph.File{script(t, "DROP OWNED BY "+role+"; DROP ROLE "+role)}); err != nil {
+			t.Error(err)
+		}
+	})
+	ann := &engine.Caller{Session: "a", Claims: value.Of("sub", "ann")}
+	bob := &engine.Caller{Session: "b", Claims: value.Of("sub", "bob")}
+	if r := callAs(t, p, ann, "pay.pay", `{"order": "1", "how": "cut"}`); r.Code != "SERVER_BUSY" {
+		t.Fatal(text(r))
+	}
+	if r := callAs(t, p, bob, "pay.see", `{"order": "1"}`); r.Code != "" {
+		t.Errorf("it was settled otherwise: %s%s", text(r), log)
+	}
+	if r := callAs(t, p, ann, "pay.pay", `{"order": "1"}`); r.Code != "FORBIDDEN" || b.paid.Load() != 1 {
+		t.Errorf("%d payments: %s", b.paid.Load(), text(r))
+	}
+}
+
+func script(t *testing.T, sql string) graph.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "script.sql")
+	if err := os.WriteFile(path, []byte(sql), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return graph.File{Name: "script.sql", Path: path}
+}
+
+// TestGateHidesSessions holds that a store never has the id of a session, and
+// that no user is taken for one.
+func TestGateHidesSessions(t *testing.T) {
+	p, _ := program(t, strings.Replace(review, "sqlite::memory:", "sqlite:a.db", 1), reviewSchema)
+	const id = "SESSIONID1234567890ABCDEF"
+	callAs(t, p, as(id), "review.approve", "{}")
+	l, err := p.States(context.Background(), "review", "", 10)
+	if err != nil || len(l.Entries) != 1 || !strings.HasPrefix(l.Entries[0].Key, "session-") || strings.Contains(fmt.Sprint(l.Entries), id) {
+		t.Fatalf("stored: %+v %v", l, err)
+	}
+	past, err := p.History(context.Background(), "review", "", 10)
+	if err != nil || strings.Contains(fmt.Sprint(past), id) {
+		t.Errorf("history: %+v %v", past, err)
+	}
+	thief := &engine.Caller{Claims: value.Of("sub", l.Entries[0].Key)}
+	if got := menu(t, p, thief); strings.Contains(got, "review_discharge") {
+		t.Errorf("a user by the name of a session's key sees %s", got)
+	}
+	if list, err := p.List(context.Background(), thief); err != nil || !list.ByState {
+		t.Errorf("the list does not say that it changes by state (%v)", err)
 	}
 }

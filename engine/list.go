@@ -12,7 +12,12 @@ import (
 )
 
 // List is one visible set of tools.
-type List struct{ Tools []presenters.Definition }
+type List struct {
+	Tools []presenters.Definition
+	// ByState says that the caller's list is another one in other states, so
+	// that nobody should keep it for long.
+	ByState bool
+}
 
 // List gives the tools that the caller sees in the states of his machines, in
 // order of declaration. The list is shared: equal visible sets give the same
@@ -94,7 +99,7 @@ func (p *Program) listFor(key []byte) (*List, string) {
 		numbers[m] = int(n)
 	}
 	var names strings.Builder
-	list := &List{Tools: p.views.Definitions(func(name string) bool {
+	list := &List{ByState: true, Tools: p.views.Definitions(func(name string) bool {
 		t := p.tools[name]
 		if t == nil || t.gate != nil && t.gate.byCaller() && !t.gate.admitsNumber(numbers[t.gate.machine]) {
 			return false

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +10,7 @@ import (
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
 	"github.com/fusion-serve/fusion-serve/dsl/shape"
+	"github.com/fusion-serve/fusion-serve/dsl/value"
 	"github.com/fusion-serve/fusion-serve/engine/bind"
 	"github.com/fusion-serve/fusion-serve/engine/db"
 	"github.com/fusion-serve/fusion-serve/engine/gate"
@@ -69,7 +72,7 @@ func (p *Program) compileMachines(spec *bind.Spec, base *expr.Scope) graph.Fault
 		}
 		if f.Resolve != nil {
 			var fault graph.Faults
-			m.resolve, fault = bind.Compile(spec, resolveTool(f), base.With("args", resolveParams), db.Limit{})
+			m.resolve, fault = bind.Compile(spec, resolveTool(f), new(expr.Scope).With("env", spec.Graph.EnvShape()).With("args", resolveParams), db.Limit{})
 			faults = append(faults, fault...)
 		}
 		p.machines = append(p.machines, m)
@@ -89,7 +92,7 @@ func directKey(t *graph.Text) func(*Caller) any {
 		return nil
 	}
 	if inner == "ctx.session" {
-		return func(c *Caller) any { return c.owner() }
+		return func(c *Caller) any { return c.keyOwner() }
 	}
 	claim, ok := strings.CutPrefix(inner, "ctx.claims.")
 	if !ok || strings.ContainsFunc(claim, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }) {
@@ -108,7 +111,41 @@ func (m *machine) keyOf(c *Caller, env func() *expr.Env) (key string, ok bool, e
 		key, ok = gate.KeyOf(m.direct(c))
 		return key, ok, nil
 	}
-	return m.key.Of(env())
+	return m.key.Of(keyEnv(m.key, c, env()))
+}
+
+// keyFor is keyOf by itself.
+func (p *Program) keyFor(m *machine, c *Caller) (key string, ok bool, err error) {
+	return m.keyOf(c, func() *expr.Env { return p.callerEnv(c) })
+}
+
+// keyEnv gives the names that a key sees. A session is known by a digest: who
+// reads its id in a store, or in what stores tell each other, could speak for
+// it.
+func keyEnv(k *gate.Key, c *Caller, env *expr.Env) *expr.Env {
+	if !k.BySession() {
+		return env
+	}
+	ctx, _ := env.Get("ctx").(*value.Object)
+	ctx = ctx.Clone()
+	ctx.Set("session", orNil(c.keyOwner()))
+	env = env.Fork()
+	env.Set("ctx", ctx)
+	return env
+}
+
+func (c *call) keyEnv(k *gate.Key) *expr.Env { return keyEnv(k, c.caller, c.env) }
+
+// keyOwner is owner as keys have it: no user is taken for a session.
+func (c *Caller) keyOwner() string {
+	switch owner := c.owner(); {
+	case owner == "":
+		return ""
+	case c.Session == "":
+		return "user-" + owner
+	}
+	sum := sha256.Sum256([]byte(c.Session))
+	return "session-" + hex.EncodeToString(sum[:12])
 }
 
 func warning(t *graph.Text, message string) graph.Fault {

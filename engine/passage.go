@@ -60,9 +60,9 @@ const (
 // may follow it.
 const holdTime = time.Minute
 
-// afterCall is how long a hold lasts beyond the call's own time: for undos, and
-// for a process that was slow to end it.
-const afterCall = 2*time.Minute + 30*time.Second
+// afterCall is how long a hold lasts beyond the call's own time. A COMMIT, a
+// ROLLBACK, undos and the end of the hold may take 200 s together.
+const afterCall = 4 * time.Minute
 
 // passage begins the passage of a call; nil for a tool without a gate.
 func (p *Program) passage(c *call) *passage {
@@ -106,7 +106,7 @@ func (w *passage) arrive(ctx context.Context) *presenters.Response {
 
 // identify finds whose state it is.
 func (w *passage) identify() *presenters.Response {
-	key, ok, err := w.key.Of(w.call.env)
+	key, ok, err := w.key.Of(w.call.keyEnv(w.key))
 	switch {
 	case err != nil:
 		return w.program.unexpected(w.call, fmt.Errorf("the key of machine %s: %w", w.machine.graph.Name, err))
@@ -120,7 +120,7 @@ func (w *passage) identify() *presenters.Response {
 // instead gives what a call is told that is refused for another reason: the
 // state comes first, as a tool that is not there has nothing to say.
 func (w *passage) instead(ctx context.Context, other *presenters.Response) *presenters.Response {
-	if w == nil || w.seen || w.id.FSM == "" || w.call.tool.once != nil {
+	if w == nil || w.seen || w.id.FSM == "" {
 		return other
 	}
 	if failed := w.look(ctx); failed != nil {

@@ -193,21 +193,21 @@ func (c *call) showStates(p *Program) {
 }
 
 // resolve asks the machine's own query what became of the call that left its
-// key in doubt. False: a person must settle it.
+// key in doubt. It runs as the login: whoever calls next may not see what the
+// other call has done. False: a person must settle it.
 func (p *Program) resolve(ctx context.Context, w *passage) bool {
 	m, h := w.machine, w.record.Hold
 	if m.resolve == nil || h == nil {
 		return false
 	}
-	args := value.Of("key", w.key.Plain(w.call.env, w.id.Key), "state", w.record.State, "event", h.Event, "tool", h.Tool, "call", h.Call)
+	args := value.Of("key", w.key.Plain(w.call.keyEnv(w.key), w.id.Key), "state", w.record.State, "event", h.Event, "tool", h.Tool, "call", h.Call)
 	if w.record.Version == 0 {
 		args.Set("state", m.graph.Initial)
 	}
 	env := expr.NewEnv()
 	env.Set("args", args)
-	env.Set("ctx", w.call.env.Get("ctx"))
 	env.Set("env", p.env)
-	o := m.resolve.Run(ctx, &bind.Host{DB: p.database, API: p.api}, env)
+	o := m.resolve.Run(ctx, &bind.Host{DB: p.database, API: p.api, Login: true}, env)
 	row, _ := o.Result.(*value.Object)
 	v, _ := row.Get("state")
 	to, _ := v.(string)

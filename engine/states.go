@@ -72,6 +72,30 @@ func (p *Program) Machines() []string {
 	return names
 }
 
+// Strays gives the stored states of machines that the spec does not have, or
+// keeps elsewhere now; at most limit of each. Nothing moves them.
+func (p *Program) Strays(ctx context.Context, limit int) ([]gate.Entry, error) {
+	var out []gate.Entry
+	for _, s := range p.opened {
+		names, err := s.Machines(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			ours := slices.ContainsFunc(p.machines, func(m *machine) bool { return m.graph.Name == name && p.stores[m.index] == s })
+			if ours {
+				continue
+			}
+			l, err := s.List(ctx, name, limit)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, l...)
+		}
+	}
+	return out, nil
+}
+
 // StateNow gives the state that an entry of the machine is in at a time, with
 // what time has done to it.
 func (p *Program) StateNow(e gate.Entry, now time.Time) string {
@@ -112,6 +136,9 @@ func (p *Program) Settle(ctx context.Context, fsm, key, state, by string) (from 
 	r, err := store.Load(ctx, id)
 	if err != nil {
 		return "", err
+	}
+	if r.Version == 0 && r.Hold == nil {
+		return "", fmt.Errorf("nobody has moved a key %q of machine %s: look at its keys first", key, m.graph.Name)
 	}
 	from, _, _ = m.Now(r, time.Now())
 	return from, p.settle(ctx, store, m, gate.Entry{ID: id, Record: r}, state, by)
@@ -165,7 +192,7 @@ func (p *Program) stateFor(ctx context.Context, c *Caller, tool string, args *va
 		key = t.gate.key
 	}
 	var ok bool
-	if id.Key, ok, err = key.Of(env); err != nil || !ok {
+	if id.Key, ok, err = key.Of(keyEnv(key, c, env)); err != nil || !ok {
 		return nil, id, gate.Record{}, errors.Join(fmt.Errorf("the caller of the case has no key of machine %s", fsm), err)
 	}
 	r, err := p.stores[m.index].Load(ctx, id)

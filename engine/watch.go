@@ -77,9 +77,8 @@ func (p *Program) Watch(c *Caller, changed func()) (stop func()) {
 	p.follow()
 	w := &watcher{program: p, caller: *c, changed: changed}
 	w.caller.Now = time.Time{}
-	env := p.callerEnv(&w.caller)
 	for _, m := range p.gating {
-		if key, ok, err := m.key.Of(env); ok && err == nil {
+		if key, ok, err := p.keyFor(m, &w.caller); ok && err == nil {
 			w.ids = append(w.ids, gate.ID{FSM: m.graph.Name, Key: key})
 		}
 	}
@@ -265,6 +264,6 @@ func (p *Program) Ended(session string) {
 
 // sessionKey gives the key of a session's caller, who is on this computer.
 func (p *Program) sessionKey(m *machine, session string) (key string, ok bool) {
-	key, ok, err := m.key.Of(p.callerEnv(&Caller{Session: session, Claims: p.server.Local}))
+	key, ok, err := p.keyFor(m, &Caller{Session: session, Claims: p.server.Local})
 	return key, ok && err == nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/user"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -85,7 +86,24 @@ func (o *stateFlags) run(ctx context.Context, c *cli, p *engine.Program) error {
 			return err
 		}
 	}
-	return nil
+	if o.fsm != "" || o.key != "" || o.history {
+		return nil
+	}
+	return o.strays(ctx, c, p)
+}
+
+// strays shows what is stored of machines that the spec does not have: a doubt
+// must not go with a name.
+func (o *stateFlags) strays(ctx context.Context, c *cli, p *engine.Program) error {
+	entries, err := p.Strays(ctx, o.limit)
+	if o.doubt {
+		entries = slices.DeleteFunc(entries, func(e gate.Entry) bool { return e.Hold == nil })
+	}
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "\nStored, of machines that the spec does not have:\n")
+	return o.table(c, entries, func(e gate.Entry) string { return e.State })
 }
 
 // operator is who settles a key, for its history.
@@ -105,8 +123,8 @@ func (o *stateFlags) show(ctx context.Context, c *cli, p *engine.Program, fsm st
 		fmt.Fprintf(c.stdout, "%s: its states are in the memory of the server: nobody else can see them\n", s.FSM.Name)
 		return nil
 	}
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	if o.history {
+		w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 		moves, err := p.History(ctx, s.FSM.Name, o.key, o.limit)
 		if err != nil {
 			return err
@@ -114,13 +132,18 @@ func (o *stateFlags) show(ctx context.Context, c *cli, p *engine.Program, fsm st
 		writeHistory(w, moves)
 		return w.Flush()
 	}
+	return o.table(c, s.Entries, func(e gate.Entry) string { return p.StateNow(e, time.Now()) })
+}
+
+func (o *stateFlags) table(c *cli, entries []gate.Entry, state func(gate.Entry) string) error {
 	now := time.Now()
+	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "FSM\tKEY\tSTATE\tVERSION\tSINCE\tCALL\n")
-	for _, e := range s.Entries {
+	for _, e := range entries {
 		if o.doubt && e.Hold == nil {
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", e.FSM, e.Key, p.StateNow(e, now), e.Version, stamp(e.Entered), holder(e.Hold, now))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", e.FSM, e.Key, state(e), e.Version, stamp(e.Entered), holder(e.Hold, now))
 	}
 	return w.Flush()
 }

@@ -100,6 +100,8 @@ type Host struct {
 	API func(name string) *api.Client
 	// Visible tells whether the caller sees a tool: what is offered in errors.
 	Visible func(tool string) bool
+	// Login says that statements run as the login, not as the caller's session.
+	Login bool
 	// First is called in the write transaction before anything else (nil: not);
 	// its error ends the call.
 	First func(t *db.Tx) error

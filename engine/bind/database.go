@@ -128,7 +128,7 @@ func (w *work) connect(d *database, name string) (*db.Access, error) {
 		return nil, &db.Error{Err: errors.New("database " + name + " is not open"), Unavailable: true}
 	}
 	s := d.sessions[name]
-	if s == nil {
+	if s == nil || w.host.Login {
 		return opened.As(nil), nil
 	}
 	as, err := s.of(w.env)

@@ -105,7 +105,9 @@ func (c *sqliteConn) setUp(file, reader bool) error {
 			return err
 		}
 	}
-	pragma := "PRAGMA foreign_keys=on"
+	// What was committed must outlive a power cut: a write-ahead log is not
+	// synced at a COMMIT otherwise.
+	pragma := "PRAGMA foreign_keys=on; PRAGMA synchronous=full"
 	if reader {
 		pragma = "PRAGMA query_only=on"
 	}

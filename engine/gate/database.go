@@ -402,6 +402,19 @@ func (s *Database) List(ctx context.Context, fsm string, limit int) ([]Entry, er
 	return l, nil
 }
 
+// Machines gives the machines that have records.
+func (s *Database) Machines(ctx context.Context) ([]string, error) {
+	rows, err := s.read(ctx, func(m *statements) *db.Stmt { return m.machines })
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, rows.Len())
+	for i := range names {
+		names[i] = cellText(rows, i, 0)
+	}
+	return names, nil
+}
+
 // History gives the last moves of a machine or of one key.
 func (s *Database) History(ctx context.Context, id ID, limit int) ([]Past, error) {
 	n := int64(max(limit, 0))

@@ -48,6 +48,7 @@ var (
 type statements struct {
 	state, history string // names of the tables
 
+	machines                         *db.Stmt
 	load, list, pastOfKey, pastOfAll *db.Stmt
 	// hold and move have a form for a key that nobody has moved, which may have
 	// no row (first), and one for all others (later).
@@ -87,6 +88,7 @@ func makeStatements(d db.Dialect, state, history string) *statements {
 	ours := func(sql string) *db.Stmt { return db.Ours(d, names.Replace(sql)) }
 	s := &statements{
 		state: state, history: history,
+		machines:  ours(`SELECT DISTINCT fsm FROM STATE ORDER BY fsm`),
 		load:      ours(`SELECT RECORD FROM STATE WHERE fsm = $1 AND key = $2`),
 		list:      ours(`SELECT key, RECORD FROM STATE WHERE fsm = $1 ORDER BY hold_call IS NOT NULL DESC, entered DESC NULLS LAST, key LIMIT $2`),
 		pastOfKey: ours(`SELECT PAST FROM HISTORY WHERE fsm = $1 AND key = $2 ORDER BY version DESC LIMIT $3`),

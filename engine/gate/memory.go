@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -225,6 +226,17 @@ func inOrder(a, b Entry) int {
 		return 1
 	}
 	return cmp.Or(b.Entered.Compare(a.Entered), strings.Compare(a.Key, b.Key))
+}
+
+// Machines gives the machines that have records.
+func (m *Memory) Machines(context.Context) ([]string, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	names := map[string]bool{}
+	for id := range m.records {
+		names[id.FSM] = true
+	}
+	return slices.Sorted(maps.Keys(names)), nil
 }
 
 // History gives the last moves of a machine or of one key.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fusion-serve/fusion-serve/engine/db"
@@ -339,6 +341,32 @@ var historyScript = db.NewRedisScript(1, `
 	end
 	return out
 `)
+
+// Machines gives the machines that have records. It walks over the keys of the
+// server, which takes a while on a large one.
+func (r *Redis) Machines(ctx context.Context) ([]string, error) {
+	before, after, _ := strings.Cut(r.prefix("\x00"), "\x00")
+	glob := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+	names := map[string]bool{}
+	for cursor := "0"; ; {
+		answer, err := r.client.Do(ctx, "SCAN", cursor, "MATCH", glob.Replace(before)+"*"+after+"*", "COUNT", 1000)
+		if err != nil {
+			return nil, err
+		}
+		pair, _ := answer.([]any)
+		if len(pair) != 2 {
+			return nil, errNotOurs
+		}
+		keys, _ := pair[1].([]any)
+		for _, k := range keys {
+			name, _, _ := strings.Cut(strings.TrimPrefix(text(k), before), after)
+			names[name] = true
+		}
+		if cursor = text(pair[0]); cursor == "0" {
+			return slices.Sorted(maps.Keys(names)), nil
+		}
+	}
+}
 
 // History gives the last moves of a machine or of one key.
 func (r *Redis) History(ctx context.Context, id ID, limit int) ([]Past, error) {

@@ -94,6 +94,8 @@ type Store interface {
 	// List gives the records of a machine, held ones first, then the ones moved
 	// last; at most limit.
 	List(ctx context.Context, fsm string, limit int) ([]Entry, error)
+	// Machines gives the names of the machines that have records, sorted.
+	Machines(ctx context.Context) ([]string, error)
 	// History gives the last moves of a machine, or of one key ("": of all),
 	// newest first; at most limit.
 	History(ctx context.Context, id ID, limit int) ([]Past, error)

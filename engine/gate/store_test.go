@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -346,6 +347,9 @@ func testList(t *testing.T, a, b view) {
 	a.move(gate.ID{FSM: "cart", Key: "c"}, 1, nil, step("filled", "empty", "h", after(2*time.Second)))
 	a.hold(gate.ID{FSM: "cart", Key: "d"}, 1, held("h"), nil)
 	a.release(gate.ID{FSM: "cart", Key: "d"}, "h", false, nil)
+	if l, err := b.Machines(t.Context()); err != nil || !slices.Equal(l, []string{"cart", "order"}) {
+		t.Errorf("machines %q (%v)", l, err)
+	}
 	for _, c := range []struct {
 		limit int
 		want  string

@@ -311,6 +311,15 @@ func TestPages(t *testing.T) {
 		`400 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Unknown cursor: list the tools again from the start."}}`)
 }
 
+// A list that is another one in another state is not to be kept.
+func TestListByState(t *testing.T) {
+	p := newProgram("a")
+	p.list.ByState = true
+	r := start(t, p, serve.Options{})
+	want(t, "modern", send(t, "POST", r.url, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+modernMeta+`}}`, modernHeaders("tools/list", "")...),
+		`200 {"jsonrpc":"2.0","id":1,"result":{`+modernHead+`"tools":[{"name":"a","era":"2026"}],"ttlMs":0,"cacheScope":"private"}}`)
+}
+
 func TestNoToolsIsAnEmptyList(t *testing.T) {
 	r := start(t, newProgram(), serve.Options{})
 	want(t, "list", send(t, "POST", r.url, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, r.open(t, "2025-11-25")...),

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/json"
+	"strconv"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -54,7 +55,8 @@ func newState(p Program, info mcp.Implementation) *state {
 	return st
 }
 
-// listTTL is how long a client may keep a list, in milliseconds.
+// listTTL is how long a client may keep a list, in milliseconds; one that
+// depends on a state it may not keep at all.
 const listTTL = 300_000
 
 // lists keeps the encoded pages of the visible sets, by the address of the
@@ -91,6 +93,10 @@ func encodePages(l *engine.List, size int, modern []byte) *pages {
 	if size <= 0 {
 		size = max(len(tools), 1)
 	}
+	ttl := int64(listTTL)
+	if l.ByState {
+		ttl = 0
+	}
 	p := &pages{legacy: make(map[string][]byte), modern: make(map[string][]byte)}
 	for cursor, from := "", 0; ; {
 		to := min(from+size, len(tools))
@@ -101,7 +107,9 @@ func encodePages(l *engine.List, size int, modern []byte) *pages {
 		p.legacy[cursor] = append(appendTools([]byte{'{'}, tools[from:to], next, false), '}')
 		m := append(append([]byte(nil), modern...), ',')
 		m = appendTools(m, tools[from:to], next, true)
-		p.modern[cursor] = append(m, `,"ttlMs":300000,"cacheScope":"private"}`...)
+		m = append(m, `,"ttlMs":`...)
+		m = strconv.AppendInt(m, ttl, 10)
+		p.modern[cursor] = append(m, `,"cacheScope":"private"}`...)
 		if next == "" {
 			return p
 		}
