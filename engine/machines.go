@@ -9,7 +9,6 @@ import (
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
-	"github.com/fusion-serve/fusion-serve/dsl/shape"
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 	"github.com/fusion-serve/fusion-serve/engine/bind"
 	"github.com/fusion-serve/fusion-serve/engine/db"
@@ -49,7 +48,7 @@ func (g *toolGate) admits(state string) bool { return slices.Contains(g.in, stat
 // byCaller tells whether lists show the tool by the state of the caller.
 func (g *toolGate) byCaller() bool { return !g.machine.key.ByArgs() }
 
-// machines compiles the state machines of a spec. base has ctx and env.
+// compileMachines compiles the state machines of a spec. base has ctx and env.
 func (p *Program) compileMachines(spec *bind.Spec, base *expr.Scope) graph.Faults {
 	var faults graph.Faults
 	for i, f := range spec.Graph.FSMs {
@@ -159,21 +158,6 @@ func warning(t *graph.Text, message string) graph.Fault {
 func hasSubject(g *graph.Graph) bool {
 	sub, ok := g.Server.Local.Get("sub")
 	return ok && sub != nil
-}
-
-// resolveParams are the names that a query sees which settles a key in doubt.
-var resolveParams = func() *shape.Shape {
-	s := &shape.Shape{Kind: shape.Struct}
-	for _, name := range []string{"key", "state", "event", "tool", "call"} {
-		s.Fields = append(s.Fields, &shape.Field{Name: name, Shape: &shape.Shape{Kind: shape.String, MaxRunes: -1}})
-	}
-	return s
-}()
-
-// resolveTool is the query that settles keys in doubt, in the form in which
-// bindings are compiled and proven.
-func resolveTool(f *graph.FSM) *graph.Tool {
-	return &graph.Tool{Name: "fsms." + f.Name, At: f.At, Path: f.Path + ".resolve", Kind: "query", Params: resolveParams, Binding: *f.Resolve}
 }
 
 // gate compiles what binds a tool to states.
