@@ -29,6 +29,7 @@ type machine struct {
 	numbers map[string]int // of the states, from 1
 	resolve *bind.Binding  // nil: a person decides
 	timed   bool           // time moves it
+	told    bool           // its conditions have faults, which are told
 	// lists tells whether tools are listed or not by its state.
 	lists bool
 }
@@ -69,6 +70,11 @@ func (p *Program) compileMachines(spec *bind.Spec, base *expr.Scope) graph.Fault
 		if key.BySession() && !key.ByArgs() && !hasSubject(spec.Graph) {
 			faults = append(faults, warning(f.Key, "a request of revision 2026-07-28 has no session: without a claim sub its caller does not get the tools that depend on it (callers on this computer have the claims of server: local)"))
 		}
+		// A condition is compiled for each tool that sends its event; what is
+		// wrong whatever the tool is told once, here.
+		told := gate.CheckConditions(f, base.With("args", nil).With("result", nil))
+		faults = append(faults, told...)
+		m.told = told.Fatal()
 		if f.Resolve != nil {
 			var fault graph.Faults
 			m.resolve, fault = bind.Compile(spec, resolveTool(f), new(expr.Scope).With("env", spec.Graph.EnvShape()).With("args", resolveParams), db.Limit{})
@@ -181,7 +187,9 @@ func (c *toolCompiler) gate(machines []*machine, b *bind.Binding) *toolGate {
 	}
 	if s.Send != "" {
 		step, f := gate.CompileStep(s.FSM, s.Send, c.scope.With("result", nil))
-		c.faults = append(c.faults, f...)
+		if !m.told {
+			c.faults = append(c.faults, f...)
+		}
 		out.step = step
 	}
 	return out

@@ -50,6 +50,23 @@ func CompileStep(f *graph.FSM, event string, scope *expr.Scope) (*Step, graph.Fa
 	return s, faults
 }
 
+// CheckConditions gives what is wrong with the conditions of a machine in a
+// scope in which every tool may stand.
+func CheckConditions(f *graph.FSM, scope *expr.Scope) graph.Faults {
+	var faults graph.Faults
+	for _, state := range f.States {
+		for _, on := range state.On {
+			for _, t := range on.Targets {
+				if t.When != nil {
+					_, told := expr.Compile(t.When, scope, expr.WantBool)
+					faults = append(faults, told...)
+				}
+			}
+		}
+	}
+	return faults
+}
+
 // Knows tells whether the state does something on the event. A call in any
 // other state moves nothing, and need not take the key.
 func (s *Step) Knows(state string) bool { return len(s.on[state]) > 0 }
