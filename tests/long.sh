@@ -9,7 +9,7 @@ long_fuzz() {
     for target in $(go test -list '^Fuzz' "$package" | grep '^Fuzz' || true); do
       began=$SECONDS
       say "fuzzing $package $target for $fuzz_time"
-      go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzz_time" "$package" | tee "$work/fuzz.log" | tail -3
+      go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzz_time" -fuzzminimizetime 20x "$package" | tee "$work/fuzz.log" | tail -3
       last=$(grep '^fuzz: elapsed' "$work/fuzz.log" | tail -1 | sed 's/^fuzz: //')
       long_row "\`$target\` (${package##*fusion-serve/})" "$last" "$((SECONDS - began)) s"
     done

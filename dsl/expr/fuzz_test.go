@@ -109,8 +109,8 @@ func FuzzTemplate(f *testing.F) {
 			t.Errorf("%q came out as %q", src, out)
 		}
 		rest := src
-		for _, c := range strings.ReplaceAll(string(out), hole, "") {
-			i := strings.IndexRune(rest, c)
+		for _, c := range []byte(strings.ReplaceAll(string(out), hole, "")) { // bytes: halves of a character may meet around a hole
+			i := strings.IndexByte(rest, c)
 			if i < 0 {
 				t.Fatalf("%q: %q of %q is not the author's text", src, c, out)
 			}

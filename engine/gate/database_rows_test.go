@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/fusion-serve/fusion-serve/engine/db"
 )
@@ -53,4 +54,23 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s: %+v", other, got)
 		}
 	}
+}
+
+// FuzzEvent: an event of anybody is read without harm, and ours come back as
+// they were.
+func FuzzEvent(f *testing.F) {
+	for _, s := range []string{"", "{", `{"topic":"state"}`, `{"topic":"state","fsm":"cart"}`, `{"topic":"state","fsm":"cart","key":"a"}`, `{"topic":"other","fsm":1}`, "\xff"} {
+		f.Add(s, s)
+	}
+	f.Fuzz(func(t *testing.T, fsm, key string) {
+		changeOf(fsm)
+		if !utf8.ValidString(fsm) || !utf8.ValidString(key) {
+			return // keys hold no such bytes, see Key.Of
+		}
+		id := ID{FSM: fsm, Key: key}
+		got, ok := changeOf(eventOf(id))
+		if want := (Change{ID: id}); got != want && !(got.All && got.FSM == fsm && len(key)+len(fsm) > maxEvent/6) || !ok {
+			t.Errorf("%q came back as %+v", id, got)
+		}
+	})
 }
