@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { servers.Main(m) }
 const (
 	// timeVar says how long each run lasts; without it briefTime.
 	timeVar   = "FUSION_MODEL_TIME"
-	briefTime = 6 * time.Second
+	briefTime = 10 * time.Second
 	// seedVar repeats the choices of a run; who is faster is not repeated.
 	seedVar = "FUSION_MODEL_SEED"
 )
