@@ -3,6 +3,7 @@ package bind
 import (
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
+	"github.com/fusion-serve/fusion-serve/dsl/shape"
 	"github.com/fusion-serve/fusion-serve/engine/db"
 )
 
@@ -11,8 +12,8 @@ type step struct {
 	name     string // "": nobody can read its answer
 	path     string
 	when     *expr.Program
-	perItem  bool           // when looks at the element of each
-	each     *expr.Template // nil: once
+	perItem  bool       // when looks at the element of each
+	each     *expr.Tree // nil: once
 	binding  *Binding
 	errors   Rules
 	undo     *Binding
@@ -92,12 +93,17 @@ func (c *compiler) stepsTotal(b *Binding, g *graph.Binding, scope *expr.Scope) {
 func (c *compiler) step(s *graph.Step, limit db.Limit) *step {
 	out := &step{name: s.Name, path: s.Path, optional: s.Optional}
 	before := c.scope
-	out.each = c.template(s.Each, before)
+	var element *shape.Shape // nil: not known
+	if s.Each != nil {
+		each, elem, f := expr.CompileList(&graph.Node{At: s.Each.At, Path: s.Each.Path, Kind: graph.String, Text: *s.Each}, before)
+		c.faults = append(c.faults, f...)
+		out.each, element = each, elem
+	}
 	if out.each != nil && (s.Value != nil || s.Expr != nil || s.From != nil || s.Result != nil) {
 		c.sent(s.Each, out.each.Reads()) // its elements are in item
 	}
 	if s.Each != nil {
-		c.scope = before.With("item", nil)
+		c.scope = before.With("item", element)
 	}
 	if s.When != nil {
 		out.when = c.expression(s.When, expr.WantBool)
