@@ -161,7 +161,7 @@ func (f *proof) database(ctx context.Context, name string) error {
 			case err != nil:
 				return err
 			default:
-				columns[s.Source] = description.Columns
+				columns[s.Source] = merged(columns[s.Source], description.Columns)
 				f.faults = append(f.faults, x.compare(description)...)
 				if above, known := columns[s.Above]; known {
 					f.faults = append(f.faults, x.tied(above, description.Columns)...)
@@ -171,6 +171,20 @@ func (f *proof) database(ctx context.Context, name string) error {
 		f.faults = append(f.faults, f.program.recheck(t, columns)...)
 	}
 	return nil
+}
+
+// merged adds the columns that another piece of choose, or another database of
+// those to choose from, gives.
+func merged(all, more []db.Column) []db.Column {
+	if all == nil {
+		return more
+	}
+	for _, c := range more {
+		if columnOf(all, c.Name) == nil {
+			all = append(slices.Clip(all), c)
+		}
+	}
+	return all
 }
 
 // recheck looks at the tool's texts again, knowing what its statements give: a

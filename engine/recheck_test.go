@@ -27,7 +27,7 @@ tools: {
 		kind: "query", description: "d"
 		sql: _all
 		total: "n"
-		errors: [{when: "len(result) > 5 && result[0].lines[0].text == 'x'", code: "BUSY", message: "{{ len(result) }}"}]
+		errors: [{when: "result == nil || len(result ?? []) > 5 && result[0].lines[0].text == 'x'", code: "BUSY", message: "{{ len(result) }}"}]
 	}
 	"good.steps": {
 		kind: "action", description: "d", params: id: int
@@ -36,8 +36,14 @@ tools: {
 			{name: "list", when: "one.cents > 0", sql: _all},
 			{name: "hurt", sql: query: "UPDATE accounts SET cents = @one.cents WHERE owner = @one.owner"},
 			{name: "made", sql: _one, result: {total: "{{ item.cents }}"}},
-			{value: {a: "{{ hurt.affected }}", b: "{{ list[0].owner }}", c: "{{ made.total }}", d: "{{ one?.cents }}"}},
+			{value: {z: "{{ one == nil ? 0 : one.id ?? 1 }} {{ list == nil }} {{ len(list ?? []) }}", a: "{{ hurt.affected }}", b: "{{ list[0].owner }}", c: "{{ made.total }}", d: "{{ one?.cents }}"}},
 		]
+	}
+	"good.choose": {
+		kind: "query", description: "d", params: {what: *"short" | "long", id: int}
+		sql: {query: "SELECT @what FROM accounts WHERE id = @id", one: true, choose: what: {short: "id", long: "id, owner"}}
+		result: "{{ item.owner }}"
+		errors: [{when: "result.owner == 'x'", code: "BUSY", message: "Busy."}]
 	}
 	"bad.result": {
 		kind: "query", description: "d", params: id: int
@@ -67,15 +73,15 @@ tools: {
 				got = append(got, strings.TrimPrefix(f.String(), f.At.File+":"))
 			}
 		}
-		want := `34:28: tools."bad.result".result.cents: item has no field "cent" (did you mean "cents"?)
-36:68: tools."bad.total".total: the query gives no column "m" (did you mean "n"?)
-37:78: tools."bad.hole".total: item[0] has no field "m" (did you mean "n"?)
-41:27: tools."bad.error".errors[0].when: result has no field "cts"
-41:75: tools."bad.error".errors[0].message: result has no field "ownr" (did you mean "owner"?)
-46:50: tools."bad.steps".steps[0].errors[0].when: one has no field "balance"
-47:16: tools."bad.steps".steps[1].when: one has no field "open"
-47:64: tools."bad.steps".steps[1].sql.query: @one.cens: one has no "cens" (did you mean "cents"?)
-48:20: tools."bad.steps".steps[2].value: one has no field "name"`
+		want := `40:28: tools."bad.result".result.cents: item has no field "cent" (did you mean "cents"?)
+42:68: tools."bad.total".total: the query gives no column "m" (did you mean "n"?)
+43:78: tools."bad.hole".total: item[0] has no field "m" (did you mean "n"?)
+47:27: tools."bad.error".errors[0].when: result has no field "cts"
+47:75: tools."bad.error".errors[0].message: result has no field "ownr" (did you mean "owner"?)
+52:50: tools."bad.steps".steps[0].errors[0].when: one has no field "balance"
+53:16: tools."bad.steps".steps[1].when: one has no field "open"
+53:64: tools."bad.steps".steps[1].sql.query: @one.cens: one has no "cens" (did you mean "cents"?)
+54:20: tools."bad.steps".steps[2].value: one has no field "name"`
 		if got := strings.Join(got, "\n"); got != want {
 			t.Errorf("faults:\n%s\nwant:\n%s", got, want)
 		}
