@@ -45,14 +45,17 @@ func (p *places) literalPart(lit *ast.BasicLit, info literal.QuoteInfo, start, h
 	if err != nil {
 		return run{}, false
 	}
-	d := decoder{src: lit.Value, hashes: hashes, multi: info.IsMulti(), indent: info.Whitespace(),
-		place: graph.Mark{Line: at.Line, Col: at.Col, File: at.File}}
-	d.skip(start)
-	d.decode(len(want))
-	if string(d.out) != want { // never seen: a wrong place is worse than a coarse one
-		return run{want, []graph.Mark{{Line: at.Line, Col: at.Col, File: at.File, Fixed: true}}}, true
+	for _, keepCR := range []bool{false, true} { // CUE keeps one in some literals, and drops it in most
+		d := decoder{src: lit.Value, hashes: hashes, multi: info.IsMulti(), indent: info.Whitespace(), keepCR: keepCR,
+			place: graph.Mark{Line: at.Line, Col: at.Col, File: at.File}}
+		d.skip(start)
+		d.decode(len(want))
+		if string(d.out) == want {
+			return run{want, d.marks}, true
+		}
 	}
-	return run{want, d.marks}, true
+	// Never seen: a wrong place is worse than a coarse one.
+	return run{want, []graph.Mark{{Line: at.Line, Col: at.Col, File: at.File, Fixed: true}}}, true
 }
 
 // hashes counts the # around a literal; its escapes have as many.
@@ -65,6 +68,7 @@ type decoder struct {
 	hashes int
 	multi  bool
 	indent string
+	keepCR bool
 	place  graph.Mark // of src[i]
 	out    []byte
 	marks  []graph.Mark
@@ -101,7 +105,7 @@ func (d *decoder) decode(n int) {
 	for len(d.out) < n && d.i < len(d.src) {
 		rest := d.src[d.i:]
 		switch {
-		case rest[0] == '\r':
+		case rest[0] == '\r' && !d.keepCR:
 			d.skip(1)
 		case rest[0] == '\n':
 			d.emit('\n')

@@ -144,7 +144,7 @@ func TestTextFiles(t *testing.T) {
 // FuzzLiteral compares the decoding of literals with CUE's own, and asks for
 // marks in order.
 func FuzzLiteral(f *testing.F) {
-	for _, s := range []string{`"a"`, `"\n\u00e9\U0001F600\ud83d\ude00"`, `#"a\#n\n"#`, "\"\"\"\n\ta\n\t b \\\n\tc\n\t\"\"\"", `"\/\a\\"`, "#\"\"\"\n  x\\#(\n  \"\"\"#", `""`, "\"\"\"\n\t\"\"\""} {
+	for _, s := range []string{`"a"`, `"\n\u00e9\U0001F600\ud83d\ude00"`, `#"a\#n\n"#`, "\"\"\"\n\ta\n\t b \\\n\tc\n\t\"\"\"", `"\/\a\\"`, "#\"\"\"\n  x\\#(\n  \"\"\"#", `""`, "\"\"\"\n\t\"\"\"", "\"\r\"", "#\"\r0\"#", "\"a\r\\n\"", "\"\"\"\r\n\ta\r\n\t\"\"\""} {
 		f.Add(s)
 	}
 	p := newPlaces()

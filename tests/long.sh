@@ -1,6 +1,7 @@
 # Sourced by test.sh --long: what takes too long for every run. The summary goes to docs/long-run.md.
 
 long_rows=
+long_failed=
 long_row() { long_rows+="| $1 | $2 | $3 |"$'\n'; }
 
 long_fuzz() {
@@ -9,8 +10,14 @@ long_fuzz() {
     for target in $(go test -list '^Fuzz' "$package" | grep '^Fuzz' || true); do
       began=$SECONDS
       say "fuzzing $package $target for $fuzz_time"
-      go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzz_time" -fuzzminimizetime 20x "$package" | tee "$work/fuzz.log" | tail -3
-      last=$(grep '^fuzz: elapsed' "$work/fuzz.log" | tail -1 | sed 's/^fuzz: //')
+      if go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzz_time" -fuzzminimizetime 20x "$package" >"$work/fuzz.log" 2>&1; then
+        last=$(grep '^fuzz: elapsed' "$work/fuzz.log" | tail -1 | sed 's/^fuzz: //')
+      else
+        long_failed+=" $target"
+        last="**failed**: $(grep -A1 'Failing input' "$work/fuzz.log" | head -1 | sed 's/^ *//')"
+        cat "$work/fuzz.log"
+      fi
+      say "$last"
       long_row "\`$target\` (${package##*fusion-serve/})" "$last" "$((SECONDS - began)) s"
     done
   done
@@ -58,4 +65,5 @@ long_run() {
     echo '```'
   } >docs/long-run.md
   say "wrote docs/long-run.md"
+  [ -z "$long_failed" ] || die "fuzzing failed:$long_failed (what failed is in testdata/fuzz now)"
 }
