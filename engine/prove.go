@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -148,8 +149,10 @@ func (f *proof) database(ctx context.Context, name string) error {
 	for t, b := range f.program.proven() {
 		uses := usesOf(t)
 		columns := map[*graph.Text][]db.Column{} // what each query gives
+		partly := map[*graph.Text]bool{}         // of which not all that it may give is known
 		for _, s := range b.Statements() {
 			if s.Database != name {
+				partly[s.Source] = true // where another database may be chosen
 				continue
 			}
 			x := &statement{Statement: s, dialect: d.Dialect(), use: uses[s.Source], params: t.Params}
@@ -157,24 +160,29 @@ func (f *proof) database(ctx context.Context, name string) error {
 			var refused *db.Refusal
 			switch {
 			case errors.As(err, &refused):
+				partly[s.Source] = true
 				f.refused(x, refused, fixed)
 			case err != nil:
 				return err
 			default:
-				columns[s.Source] = merged(columns[s.Source], description.Columns)
+				before, again := columns[s.Source]
+				if again && (len(before) == 0) != (len(description.Columns) == 0) {
+					partly[s.Source] = true // rows with one piece of choose, a count with another
+				}
+				columns[s.Source] = merged(before, description.Columns)
 				f.faults = append(f.faults, x.compare(description)...)
 				if above, known := columns[s.Above]; known {
 					f.faults = append(f.faults, x.tied(above, description.Columns)...)
 				}
 			}
 		}
+		maps.DeleteFunc(columns, func(text *graph.Text, _ []db.Column) bool { return partly[text] })
 		f.faults = append(f.faults, f.program.recheck(t, columns)...)
 	}
 	return nil
 }
 
-// merged adds the columns that another piece of choose, or another database of
-// those to choose from, gives.
+// merged adds the columns that another piece of choose gives.
 func merged(all, more []db.Column) []db.Column {
 	if all == nil {
 		return more
