@@ -147,6 +147,10 @@ func (f *proof) database(ctx context.Context, name string) error {
 		who, fixed = provingSession(g.Session)
 	}
 	for t, b := range f.program.proven() {
+		who, fixed := who, fixed
+		if f.program.settles(b) {
+			who, fixed = nil, true
+		}
 		uses := usesOf(t)
 		columns := map[*graph.Text][]db.Column{} // what each query gives
 		partly := map[*graph.Text]bool{}         // of which not all that it may give is known
@@ -231,6 +235,11 @@ func (p *Program) proven() iter.Seq2[*graph.Tool, *bind.Binding] {
 			}
 		}
 	}
+}
+
+// settles tells whether a binding settles keys in doubt: it runs as the login.
+func (p *Program) settles(b *bind.Binding) bool {
+	return slices.ContainsFunc(p.machines, func(m *machine) bool { return m.resolve == b })
 }
 
 // provingSession is the session that statements are prepared as. A role that
