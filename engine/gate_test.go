@@ -531,6 +531,23 @@ func script(t *testing.T, sql string) graph.File {
 	return graph.File{Name: "script.sql", Path: path}
 }
 
+// TestGateResolveSession holds that a query which settles a doubt is given the
+// session as data know it, which have it from ctx.session.
+func TestGateResolveSession(t *testing.T) {
+	b := newBank(t)
+	spec := strings.Replace(elsewhere(b.URL, `"memory"`, `
+	resolve: query: "SELECT state FROM outcomes WHERE session = @key"`), "{{ args.order }}", "{{ ctx.session }}", 1)
+	p, log := program(t, spec, "CREATE TABLE outcomes (session text, state text); INSERT INTO outcomes VALUES ('s', 'paid'), ('ann', 'paid');")
+	for _, c := range []*engine.Caller{as("s"), {Claims: value.Of("sub", "ann")}} {
+		if r := callAs(t, p, c, "pay.pay", `{"order": "1", "how": "cut"}`); r.Code != "SERVER_BUSY" {
+			t.Fatal(text(r))
+		}
+		if r := callAs(t, p, c, "pay.see", `{"order": "1"}`); r.Code != "" {
+			t.Errorf("%s%s", text(r), log)
+		}
+	}
+}
+
 // TestGateHidesSessions holds that a store never has the id of a session, and
 // that no user is taken for one.
 func TestGateHidesSessions(t *testing.T) {
