@@ -136,6 +136,9 @@ func (p *Program) answer(ctx context.Context, c *call, given *value.Object) *pre
 	}
 	if t.queue != nil {
 		if failed := t.queue.enter(ctx, t); failed != nil {
+			if t.once != nil { // it may have been answered before, in another state
+				return failed.Response()
+			}
 			return w.instead(ctx, failed.Response())
 		}
 		defer t.queue.leave()

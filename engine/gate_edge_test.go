@@ -17,6 +17,7 @@ import (
 
 	"github.com/fusion-serve/fusion-serve/dsl/value"
 	"github.com/fusion-serve/fusion-serve/engine"
+	"github.com/fusion-serve/fusion-serve/presenters"
 	"github.com/fusion-serve/fusion-serve/tests/servers"
 )
 
@@ -98,6 +99,40 @@ tools: "pay.pay": {
 			t.Errorf("%d payments", n)
 		}
 	})
+}
+
+// TestGateOnceFull holds that a repeated call which finds no room is told so, and
+// not of a state that its first answer does not depend on.
+func TestGateOnceFull(t *testing.T) {
+	b := newBank(t)
+	p, log := program(t, `
+databases: main: {url: "sqlite::memory:", init: ["schema.sql"]}
+apis: bank: {baseURL: "`+b.URL+`", timeout: "60s"}
+fsms: pay: {initial: "open", states: {open: on: PAY: "paid", paid: {}}, key: "{{ args.order }}", store: "memory"}
+tools: "pay.pay": {
+	kind: "mutation", description: "d", state: {in: ["open"], send: "PAY"}
+	params: {order: string, how: string | *"ok"}
+	concurrency: {max: 1, queue: 0}
+	idempotency: {key: "{{ args.order }}", ttl: "1h"}
+	steps: [{sql: query: "INSERT INTO payments VALUES (@order)"}, {http: post: "/{{ args.how }}"}]
+}
+`, "CREATE TABLE payments (o text);")
+	step := func(args, code string) {
+		t.Helper()
+		if r := callAs(t, p, as("s"), "pay.pay", args); r.Code != code {
+			t.Errorf("%s ended in %q: %s%s", args, r.Code, text(r), log)
+		}
+	}
+	step(`{"order": "1"}`, "")
+	ended := make(chan *presenters.Response)
+	go func() { ended <- callAs(t, p, as("s"), "pay.pay", `{"order": "2", "how": "wait"}`) }()
+	<-b.in
+	step(`{"order": "1"}`, "SERVER_BUSY")
+	b.hold <- struct{}{}
+	if r := <-ended; r.Code != "" {
+		t.Error(text(r))
+	}
+	step(`{"order": "1"}`, "")
 }
 
 // TestWatchBurst holds that many moves while a client is busy cost it one look,

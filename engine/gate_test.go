@@ -486,18 +486,19 @@ tools: {
 	}
 }
 
-// TestGateResolveLogin holds that a query which settles a doubt sees the rows
-// that a caller who comes by does not.
+// TestGateResolveLogin holds that a query which settles a doubt sees the tables
+// and the rows that a caller who comes by does not, and is proven so.
 func TestGateResolveLogin(t *testing.T) {
 	b := newBank(t)
 	url := servers.Postgres(t)
 	role := "gate_" + strings.ToLower(rand.Text()[:12])
 	spec := strings.Replace(elsewhere(b.URL, `{database: "main"}`, `
-	resolve: query: "SELECT CASE WHEN EXISTS (SELECT 1 FROM outcomes WHERE order_id = @key) THEN 'paid' ELSE 'open' END AS state"`),
+	resolve: query: "SELECT CASE WHEN EXISTS (SELECT 1 FROM outcomes JOIN hidden.all_of_them USING (order_id) WHERE order_id = @key) THEN 'paid' ELSE 'open' END AS state"`),
 		`{url: "sqlite::memory:", init: ["schema.sql"]}`,
 		fmt.Sprintf(`{url: %q, init: ["schema.sql"], session: {role: %q, settings: "app.who": "{{ ctx.claims.sub }}"}}`, url, role), 1)
 	p, log := programWith(t, spec, `CREATE ROLE `+role+` NOLOGIN;
 		CREATE TABLE outcomes (order_id text, who text); INSERT INTO outcomes VALUES ('1', 'ann');
+		CREATE SCHEMA hidden; CREATE TABLE hidden.all_of_them AS SELECT order_id FROM outcomes;
 		GRANT SELECT ON outcomes TO `+role+`; ALTER TABLE outcomes ENABLE ROW LEVEL SECURITY;
 		CREATE POLICY p ON outcomes USING (who = current_setting('app.who'));`, engine.Options{Fresh: true})
 	t.Cleanup(func() {
@@ -505,6 +506,9 @@ func TestGateResolveLogin(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	if faults := p.Prove(context.Background()); len(faults) > 0 {
+		t.Errorf("faults: %v", faults)
+	}
 	ann := &engine.Caller{Session: "a", Claims: value.Of("sub", "ann")}
 	bob := &engine.Caller{Session: "b", Claims: value.Of("sub", "bob")}
 	if r := callAs(t, p, ann, "pay.pay", `{"order": "1", "how": "cut"}`); r.Code != "SERVER_BUSY" {
@@ -525,6 +529,23 @@ func script(t *testing.T, sql string) graph.File {
 		t.Fatal(err)
 	}
 	return graph.File{Name: "script.sql", Path: path}
+}
+
+// TestGateResolveSession holds that a query which settles a doubt is given the
+// session as data know it, which have it from ctx.session.
+func TestGateResolveSession(t *testing.T) {
+	b := newBank(t)
+	spec := strings.Replace(elsewhere(b.URL, `"memory"`, `
+	resolve: query: "SELECT state FROM outcomes WHERE session = @key"`), "{{ args.order }}", "{{ ctx.session }}", 1)
+	p, log := program(t, spec, "CREATE TABLE outcomes (session text, state text); INSERT INTO outcomes VALUES ('s', 'paid'), ('ann', 'paid');")
+	for _, c := range []*engine.Caller{as("s"), {Claims: value.Of("sub", "ann")}} {
+		if r := callAs(t, p, c, "pay.pay", `{"order": "1", "how": "cut"}`); r.Code != "SERVER_BUSY" {
+			t.Fatal(text(r))
+		}
+		if r := callAs(t, p, c, "pay.see", `{"order": "1"}`); r.Code != "" {
+			t.Errorf("%s%s", text(r), log)
+		}
+	}
 }
 
 // TestGateHidesSessions holds that a store never has the id of a session, and

@@ -186,7 +186,7 @@ func (c *toolCompiler) gate(machines []*machine, b *bind.Binding) *toolGate {
 		m.lists = true
 	}
 	if s.Send != "" {
-		step, f := gate.CompileStep(s.FSM, s.Send, c.scope.With("result", nil))
+		step, f := gate.CompileStep(s.FSM, s.Send, s.In, c.scope.With("result", nil))
 		if !m.told {
 			c.faults = append(c.faults, f...)
 		}

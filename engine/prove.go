@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -146,10 +147,16 @@ func (f *proof) database(ctx context.Context, name string) error {
 		who, fixed = provingSession(g.Session)
 	}
 	for t, b := range f.program.proven() {
+		who, fixed := who, fixed
+		if f.program.settles(b) {
+			who, fixed = nil, true
+		}
 		uses := usesOf(t)
 		columns := map[*graph.Text][]db.Column{} // what each query gives
+		partly := map[*graph.Text]bool{}         // of which not all that it may give is known
 		for _, s := range b.Statements() {
 			if s.Database != name {
+				partly[s.Source] = true // where another database may be chosen
 				continue
 			}
 			x := &statement{Statement: s, dialect: d.Dialect(), use: uses[s.Source], params: t.Params}
@@ -157,24 +164,29 @@ func (f *proof) database(ctx context.Context, name string) error {
 			var refused *db.Refusal
 			switch {
 			case errors.As(err, &refused):
+				partly[s.Source] = true
 				f.refused(x, refused, fixed)
 			case err != nil:
 				return err
 			default:
-				columns[s.Source] = merged(columns[s.Source], description.Columns)
+				before, again := columns[s.Source]
+				if again && (len(before) == 0) != (len(description.Columns) == 0) {
+					partly[s.Source] = true // rows with one piece of choose, a count with another
+				}
+				columns[s.Source] = merged(before, description.Columns)
 				f.faults = append(f.faults, x.compare(description)...)
 				if above, known := columns[s.Above]; known {
 					f.faults = append(f.faults, x.tied(above, description.Columns)...)
 				}
 			}
 		}
+		maps.DeleteFunc(columns, func(text *graph.Text, _ []db.Column) bool { return partly[text] })
 		f.faults = append(f.faults, f.program.recheck(t, columns)...)
 	}
 	return nil
 }
 
-// merged adds the columns that another piece of choose, or another database of
-// those to choose from, gives.
+// merged adds the columns that another piece of choose gives.
 func merged(all, more []db.Column) []db.Column {
 	if all == nil {
 		return more
@@ -223,6 +235,11 @@ func (p *Program) proven() iter.Seq2[*graph.Tool, *bind.Binding] {
 			}
 		}
 	}
+}
+
+// settles tells whether a binding settles keys in doubt: it runs as the login.
+func (p *Program) settles(b *bind.Binding) bool {
+	return slices.ContainsFunc(p.machines, func(m *machine) bool { return m.resolve == b })
 }
 
 // provingSession is the session that statements are prepared as. A role that

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fusion-serve/fusion-serve/dsl/graph"
 	"github.com/fusion-serve/fusion-serve/engine"
 )
 
@@ -45,6 +46,11 @@ tools: {
 		result: "{{ item.owner }}"
 		errors: [{when: "result.owner == 'x'", code: "BUSY", message: "Busy."}]
 	}
+	"good.returning": {
+		kind: "action", description: "d", params: how: *"count" | "rows"
+		sql: {query: "UPDATE accounts SET cents = 0 WHERE id > 0 @how", choose: how: {count: "AND true", rows: "RETURNING id"}}
+		errors: [{when: "args.how == 'count' && result.affected == 0", code: "NOT_FOUND", message: "None."}]
+	}
 	"bad.result": {
 		kind: "query", description: "d", params: id: int
 		sql: _one
@@ -73,17 +79,40 @@ tools: {
 				got = append(got, strings.TrimPrefix(f.String(), f.At.File+":"))
 			}
 		}
-		want := `40:28: tools."bad.result".result.cents: item has no field "cent" (did you mean "cents"?)
-42:68: tools."bad.total".total: the query gives no column "m" (did you mean "n"?)
-43:78: tools."bad.hole".total: item[0] has no field "m" (did you mean "n"?)
-47:27: tools."bad.error".errors[0].when: result has no field "cts"
-47:75: tools."bad.error".errors[0].message: result has no field "ownr" (did you mean "owner"?)
-52:50: tools."bad.steps".steps[0].errors[0].when: one has no field "balance"
-53:16: tools."bad.steps".steps[1].when: one has no field "open"
-53:64: tools."bad.steps".steps[1].sql.query: @one.cens: one has no "cens" (did you mean "cents"?)
-54:20: tools."bad.steps".steps[2].value: one has no field "name"`
+		want := `45:28: tools."bad.result".result.cents: item has no field "cent" (did you mean "cents"?)
+47:68: tools."bad.total".total: the query gives no column "m" (did you mean "n"?)
+48:78: tools."bad.hole".total: item[0] has no field "m" (did you mean "n"?)
+52:27: tools."bad.error".errors[0].when: result has no field "cts"
+52:75: tools."bad.error".errors[0].message: result has no field "ownr" (did you mean "owner"?)
+57:50: tools."bad.steps".steps[0].errors[0].when: one has no field "balance"
+58:16: tools."bad.steps".steps[1].when: one has no field "open"
+58:64: tools."bad.steps".steps[1].sql.query: @one.cens: one has no "cens" (did you mean "cents"?)
+59:20: tools."bad.steps".steps[2].value: one has no field "name"`
 		if got := strings.Join(got, "\n"); got != want {
 			t.Errorf("faults:\n%s\nwant:\n%s", got, want)
 		}
 	})
+}
+
+// TestRecheckChosen holds that no column is missed where the caller chooses the
+// database: another one may have it.
+func TestRecheckChosen(t *testing.T) {
+	p, _ := program(t, `
+databases: {
+	north: {url: "sqlite::memory:", init: ["schema.sql"]}
+	south: url: "sqlite::memory:"
+}
+tools: t: {
+	kind: "query", description: "d"
+	sql: {database: "{{ ctx.claims.sub }}", query: "SELECT * FROM accounts", one: true}
+	result: "{{ item.nickname ?? item.owner }}"
+}
+`, "CREATE TABLE accounts (id integer, owner text);")
+	seed := script(t, "CREATE TABLE accounts (id integer, owner text, nickname text);")
+	if err := p.Seed(context.Background(), "south", []graph.File{seed}); err != nil {
+		t.Fatal(err)
+	}
+	if faults := p.Prove(context.Background()); len(faults) > 0 {
+		t.Errorf("faults: %v", faults)
+	}
 }

@@ -37,7 +37,7 @@ func (p *Program) resolve(ctx context.Context, w *passage) bool {
 	if m.resolve == nil || h == nil {
 		return false
 	}
-	args := value.Of("key", w.key.Plain(w.call.keyEnv(w.key), w.id.Key), "state", w.record.State, "event", h.Event, "tool", h.Tool, "call", h.Call)
+	args := value.Of("key", w.key.Plain(w.call.env, w.id.Key), "state", w.record.State, "event", h.Event, "tool", h.Tool, "call", h.Call)
 	if w.record.Version == 0 {
 		args.Set("state", m.graph.Initial)
 	}

@@ -253,7 +253,7 @@ func TestStep(t *testing.T) {
 		{"PAY", "filled", int64(11), false, "payment", true},
 		{"", "filled", int64(0), false, "filled", false},
 	} {
-		s, faults := gate.CompileStep(f, c.event, callScope)
+		s, faults := gate.CompileStep(f, c.event, []string{"empty", "filled"}, callScope)
 		if faults != nil {
 			t.Fatal(faults)
 		}
@@ -263,7 +263,7 @@ func TestStep(t *testing.T) {
 			t.Errorf("%s in %s with %v, %t: %s, knows %t, error %v; want %s, %t", c.event, c.state, c.pieces, c.all, got, s.Knows(c.state), err, c.want, c.knows)
 		}
 	}
-	s, _ := gate.CompileStep(f, "PAY", callScope)
+	s, _ := gate.CompileStep(f, "PAY", []string{"filled"}, callScope)
 	if to, err := s.Next("filled", callEnv("result", of("pieces", "many"))); err == nil || to != "" {
 		t.Errorf("a condition that cannot be answered leads to %q, error %v", to, err)
 	}
@@ -273,7 +273,7 @@ func TestStep(t *testing.T) {
 func TestStepFaults(t *testing.T) {
 	f := machine(0, "a", "b")
 	f.States[0].On = []*graph.Event{{Name: "GO", Targets: clauses("reslt.x => b", "1 + 1 => a")}}
-	s, faults := gate.CompileStep(f, "GO", callScope)
+	s, faults := gate.CompileStep(f, "GO", []string{"a"}, callScope)
 	var got []string
 	for _, f := range faults {
 		got = append(got, f.Message)
@@ -282,7 +282,10 @@ func TestStepFaults(t *testing.T) {
 	if s != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("faults %q, want %q", got, want)
 	}
-	if _, faults := gate.CompileStep(f, "STAY", callScope); faults != nil {
+	if _, faults := gate.CompileStep(f, "GO", []string{"b"}, callScope); faults != nil {
+		t.Errorf("a condition of a state in which the tool may not be called: %v", faults)
+	}
+	if _, faults := gate.CompileStep(f, "STAY", []string{"a"}, callScope); faults != nil {
 		t.Errorf("an event that nobody sends: %v", faults)
 	}
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
 	"github.com/fusion-serve/fusion-serve/dsl/graph"
@@ -18,15 +19,20 @@ type target struct {
 	to   string
 }
 
-// CompileStep compiles an event for a tool whose call has the names of scope:
-// ctx, args and result. The event "" does nothing in every state.
-func CompileStep(f *graph.FSM, event string, scope *expr.Scope) (*Step, graph.Faults) {
+// CompileStep compiles an event for a tool that may be called in the states in
+// and whose call has the names of scope: ctx, args and result. Conditions of
+// other states may read arguments that the tool does not have. The event ""
+// does nothing in every state.
+func CompileStep(f *graph.FSM, event string, in []string, scope *expr.Scope) (*Step, graph.Faults) {
 	var faults graph.Faults
 	s := &Step{event: event, on: map[string][]target{}}
 	if event == "" {
 		return s, nil
 	}
 	for _, state := range f.States {
+		if !slices.Contains(in, state.Name) {
+			continue
+		}
 		for _, on := range state.On {
 			if on.Name != event {
 				continue
