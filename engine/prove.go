@@ -242,16 +242,28 @@ func (p *Program) settles(b *bind.Binding) bool {
 	return slices.ContainsFunc(p.machines, func(m *machine) bool { return m.resolve == b })
 }
 
-// provingSession is the session that statements are prepared as. A role that
-// depends on the caller is not known: the login prepares them.
+// provingSession is the session that statements are prepared as: the role and
+// the settings that are the same for every caller. fixed is false if others
+// decide over what a statement may see: the role, or search_path.
 func provingSession(s *graph.Session) (who *db.Session, fixed bool) {
+	varies := func(t *graph.Text) bool { return strings.Contains(t.S, "{{") || graph.HasSecret(t.S) }
+	who, fixed = &db.Session{}, true
 	switch {
 	case s.Role == nil:
-		return nil, true
-	case strings.Contains(s.Role.S, "{{") || graph.HasSecret(s.Role.S):
-		return nil, false
+	case varies(s.Role):
+		fixed = false
+	default:
+		who.Role = s.Role.S
 	}
-	return &db.Session{Role: s.Role.S}, true
+	for _, x := range s.Settings {
+		switch {
+		case x.Node.Kind == graph.String && !varies(&x.Node.Text):
+			who.Settings = append(who.Settings, [2]string{x.Name, x.Node.Text.S})
+		case strings.EqualFold(x.Name, "search_path"):
+			fixed = false
+		}
+	}
+	return who, fixed
 }
 
 // refused tells what the server has against a statement.
@@ -273,9 +285,9 @@ func (f *proof) refused(s *statement, r *db.Refusal, fixed bool) {
 		message += fmt.Sprintf(": write CAST(%s AS its type)", s.names(number.FindString(r.Error())))
 	}
 	x := graph.Fault{At: s.Place(s.dialect, off), Path: s.Source.Path, Message: message}
-	if state == deniedAccess && !fixed {
+	if !fixed && slices.Contains(hiddenStates, state) {
 		x.Warning = true
-		x.Message += ": the login may not prepare it, a caller's role may; it is not proven"
+		x.Message += ": it cannot be prepared as the login, a caller's session may be able to; it is not proven"
 	}
 	f.faults = append(f.faults, x)
 }
@@ -283,5 +295,8 @@ func (f *proof) refused(s *statement, r *db.Refusal, fixed bool) {
 const (
 	undeterminedType = "42P18" // could not determine data type of parameter $1
 	ambiguousType    = "42P08" // inconsistent types deduced for parameter $1
-	deniedAccess     = "42501"
 )
+
+// hiddenStates are what a server says of what a session may not see: access
+// denied; no such table, function, type or schema.
+var hiddenStates = []string{"42501", "42P01", "42883", "42704", "3F000"}

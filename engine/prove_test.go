@@ -316,7 +316,7 @@ func TestProveAsRole(t *testing.T) {
 	for session, want := range map[string]string{
 		`role: "` + role + `"`: "5:77: tools.t.sql.query: column \"j\" does not exist\n",
 		`role: "{{ ctx.claims.role }}"`: "5:89: tools.t.sql.query: warning: permission denied for schema hidden: " +
-			"the login may not prepare it, a caller's role may; it is not proven\n",
+			"it cannot be prepared as the login, a caller's session may be able to; it is not proven\n",
 	} {
 		p, file := proving(t, `package spec
 
@@ -327,6 +327,32 @@ tools: t: {kind: "query", description: "d", params: {}, sql: query: "SELECT j AS
 		if got := told(p.Prove(t.Context()), file); got != want {
 			t.Errorf("%s: got\n%swant\n%s", session, got, want)
 		}
+	}
+}
+
+// TestProveOnPath holds that statements are prepared with the settings that are
+// the same for every caller.
+func TestProveOnPath(t *testing.T) {
+	url := servers.Postgres(t)
+	p, _ := proving(t, proveDown, url, nil)
+	if err := p.Seed(t.Context(), "main", []graph.File{script(t, "CREATE SCHEMA aside; CREATE TABLE aside.things (i int)")}); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"aside": "",
+		"{{ ctx.claims.schema }}": `5:72: tools.t.sql.query: warning: relation "things" does not exist: ` +
+			"it cannot be prepared as the login, a caller's session may be able to; it is not proven\n",
+	} {
+		p, file := proving(t, `package spec
+
+server: {name: "spec", version: "1", local: claims: schema: "aside"}
+databases: main: {url: "postgres://x@127.0.0.1/x", session: settings: search_path: "`+path+`"}
+tools: t: {kind: "query", description: "d", sql: query: "SELECT i FROM things"}
+`, url, nil)
+		if got := told(p.Prove(t.Context()), file); got != want {
+			t.Errorf("%s: got\n%swant\n%s", path, got, want)
+		}
+		gives(t, p, "t", "", "[]")
 	}
 }
 
