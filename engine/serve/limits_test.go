@@ -209,3 +209,24 @@ func TestLostLines(t *testing.T) {
 		t.Errorf("nothing is said of the lost lines")
 	}
 }
+
+// TestLinesTogether: the lines of a busy moment are logged in one go.
+func TestLinesTogether(t *testing.T) {
+	log, out := stuckLog()
+	var lines []int // in each go
+	l := newCallLog(log, func(write func()) {
+		before := strings.Count(out.b.String(), "\n")
+		write()
+		lines = append(lines, strings.Count(out.b.String(), "\n")-before)
+	})
+	l.add(entry{tool: "first", outcome: "ok"})
+	<-out.writing
+	for range 10 {
+		l.add(entry{tool: "x", outcome: "ok"})
+	}
+	close(out.free)
+	l.flush()
+	if got := fmt.Sprint(lines); got != "[1 10]" {
+		t.Errorf("lines at a time: %s", got)
+	}
+}
