@@ -570,3 +570,29 @@ func TestGateHidesSessions(t *testing.T) {
 		t.Errorf("the list does not say that it changes by state (%v)", err)
 	}
 }
+
+// TestWatchFile holds that a client of one process hears of what another one
+// moves in the same SQLite file.
+func TestWatchFile(t *testing.T) {
+	file := "sqlite:" + filepath.Join(t.TempDir(), "shared.db")
+	o := engine.Options{URL: func(string) string { return file }}
+	spec := strings.Replace(review, "{{ ctx.session }}", "{{ ctx.claims.sub }}", 1)
+	here, _ := programWith(t, spec, reviewSchema, o)
+	there, _ := programWith(t, spec, reviewSchema, o)
+	ann, bob := &engine.Caller{Claims: value.Of("sub", "ann")}, &engine.Caller{Claims: value.Of("sub", "bob")}
+	heard := make(chan string, 10)
+	defer here.Watch(ann, func() { heard <- menu(t, here, ann) })()
+	callAs(t, there, bob, "review.approve", "{}") // changes the file, and nothing that ann sees
+	for _, tool := range []string{"review.approve", "review.discharge"} {
+		callAs(t, there, ann, tool, "{}")
+		want := menu(t, there, ann)
+		select {
+		case got := <-heard:
+			if got != want {
+				t.Errorf("after %s ann hears of %s, and has %s", tool, got, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("ann has not heard of %s", tool)
+		}
+	}
+}

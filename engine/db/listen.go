@@ -23,13 +23,11 @@ const (
 // own, beside the pool. again is called whenever it is connected: what was
 // notified before is not told any more. tell and again are called one after the
 // other, and should be quick: nothing is read meanwhile. A channel is of a whole
-// database: who shares it tells its payloads apart. On SQLite Listen returns at
-// once. Through a proxy that gives connections to transactions (PgBouncer's
+// database: who shares it tells its payloads apart. Nobody notifies on SQLite:
+// there again is called whenever somebody has changed the file, half a second
+// later at most, and Listen returns at once for a database in memory. Through a proxy that gives connections to transactions (PgBouncer's
 // transaction mode) PostgreSQL tells nothing: Listen needs a session.
 func (d *DB) Listen(ctx context.Context, channel string, tell func(payload string), again func()) {
-	if d.dialect == SQLite {
-		return
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -41,15 +39,52 @@ func (d *DB) Listen(ctx context.Context, channel string, tell func(payload strin
 	}()
 	pause := listenPause
 	for ctx.Err() == nil {
-		_ = d.listen(ctx, channel, tell, func() {
+		err := d.listen(ctx, channel, tell, func() {
 			pause = listenPause
 			again()
 		})
+		if errors.Is(err, errUnshared) {
+			return
+		}
 		select {
 		case <-time.After(pause/2 + rand.N(pause/2)):
 		case <-ctx.Done():
 		}
 		pause = min(2*pause, listenMaxPause)
+	}
+}
+
+// errUnshared is what listen gives where there are no other processes.
+var errUnshared = errors.New("nobody shares this database")
+
+// filePoll is how often a file is asked whether it has changed.
+const filePoll = 500 * time.Millisecond
+
+func (e *sqliteEngine) listen(ctx context.Context, _ string, _ func(string), changed func()) error {
+	if e.memory != "" {
+		return errUnshared
+	}
+	c, err := e.connect(ctx, true)
+	if err != nil {
+		return sqliteError(ctx, err)
+	}
+	defer c.discard()
+	version := &Stmt{SQL: "PRAGMA data_version", ours: true} // another one after every commit of another connection
+	var last any
+	for {
+		a, err := c.run(ctx, version, nil, Limit{}, true)
+		if err != nil {
+			return err
+		}
+		if v := a.Rows.Value(0, 0); v != last {
+			last = v
+			changed()
+		}
+		select {
+		case <-time.After(filePoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 

@@ -167,9 +167,6 @@ func (e *sqliteEngine) write(ctx context.Context, s *Stmt, args []any) (*Answer,
 	return a, t.commit(ctx, nil)
 }
 
-// listen ends at once: nobody notifies.
-func (e *sqliteEngine) listen(context.Context, string, func(string), func()) error { return nil }
-
 func (e *sqliteEngine) empty(ctx context.Context) (bool, error) {
 	a, err := e.query(ctx, nil, &Stmt{SQL: "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\')"}, nil, Limit{})
 	if err != nil {

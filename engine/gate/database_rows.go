@@ -127,7 +127,8 @@ func changeOf(payload string) (Change, bool) {
 	return Change{ID: ID{FSM: fsm, Key: key}, All: !one}, ok
 }
 
-// Feed tells of the moves of all processes on PostgreSQL.
+// Feed tells of the moves of all processes. On SQLite it only says that something
+// may have been moved.
 func (s *Database) Feed(ctx context.Context, tell func(Change)) {
 	s.db.Listen(ctx, eventsChannel, func(payload string) {
 		if c, ok := changeOf(payload); ok {

@@ -101,7 +101,8 @@ type Store interface {
 	History(ctx context.Context, id ID, limit int) ([]Past, error)
 	// Feed tells of the moves that any process makes (of this one too, maybe)
 	// until ctx ends. It connects again by itself, and then says All. A store
-	// that other processes do not share returns at once.
+	// that other processes do not share returns at once; one that cannot tell
+	// what was moved only says All.
 	Feed(ctx context.Context, tell func(Change))
 	// Close ends what the store has opened by itself.
 	Close()
