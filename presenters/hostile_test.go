@@ -285,6 +285,9 @@ func FuzzBlocks(f *testing.F) {
 		if !utf8.ValidString(a) || !utf8.ValidString(b) {
 			a, b = strings.ToValidUTF8(a, "\uFFFD"), strings.ToValidUTF8(b, "\uFFFD")
 		}
+		if crlf := func(x, y string) bool { return strings.HasSuffix(x, "\r") && strings.HasPrefix(y, "\n") }; crlf(a, b) || crlf(b, a) {
+			return // two holes whose texts meet in one line break have two: one is looked at without the other
+		}
 		checkNote(t, set, a, b)
 		checkList(t, set, a, b)
 		checkErrors(t, a, b)
