@@ -11,7 +11,7 @@ long_fuzz() {
       began=$SECONDS
       say "fuzzing $package $target for $fuzz_time"
       if go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzz_time" -fuzzminimizetime 20x "$package" >"$work/fuzz.log" 2>&1; then
-        last=$(grep '^fuzz: elapsed' "$work/fuzz.log" | tail -1 | sed 's/^fuzz: //')
+        last=$(grep '^fuzz: elapsed' "$work/fuzz.log" | tail -1 | sed 's/^fuzz: //; s/ ([0-9]*\/sec)//')
       else
         long_failed+=" $target"
         last="**failed**: $(grep -A1 'Failing input' "$work/fuzz.log" | head -1 | sed 's/^ *//')"
