@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/fusion-serve/fusion-serve/dsl/expr"
@@ -59,7 +58,7 @@ func (c *call) oneTime() (*once, error) {
 	if key == "" {
 		return nil, nil
 	}
-	hash := sha256.Sum256(appendSorted(nil, c.args))
+	hash := sha256.Sum256(value.AppendSorted(nil, c.args, nil))
 	now := c.caller.Now
 	if now.IsZero() {
 		now = time.Now()
@@ -74,35 +73,6 @@ func (c *Caller) identity() string {
 		return "sub " + string(value.AppendText(nil, sub))
 	}
 	return "session " + c.Session
-}
-
-// appendSorted writes a value as JSON whose keys are sorted: in which order an
-// agent writes its arguments says nothing.
-func appendSorted(dst []byte, v any) []byte {
-	switch v := v.(type) {
-	case *value.Object:
-		keys := slices.Sorted(slices.Values(v.Keys()))
-		dst = append(dst, '{')
-		for i, k := range keys {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			x, _ := v.Get(k)
-			dst = append(value.AppendJSON(dst, k), ':')
-			dst = appendSorted(dst, x)
-		}
-		return append(dst, '}')
-	case []any:
-		dst = append(dst, '[')
-		for i, x := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendSorted(dst, x)
-		}
-		return append(dst, ']')
-	}
-	return value.AppendJSON(dst, v)
 }
 
 // take takes the key, or ends the transaction with what is known of it.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"math/big"
-	"slices"
 	"strconv"
 
 	"github.com/fusion-serve/fusion-serve/dsl/value"
@@ -208,35 +207,18 @@ func equal(a, b any) bool {
 
 // appendCanonical writes values so that equal ones are equal texts: numbers
 // by value, keys sorted.
-func appendCanonical(dst []byte, v any) []byte {
-	switch v := v.(type) {
-	case int64, int, float64, value.Number:
-		var buf [maxFloatDigits]byte
-		d, ok := decimal(buf[:0], v)
-		if !ok {
-			break
-		}
-		negative, whole, fraction := parts(d)
-		if negative {
-			dst = append(dst, '-')
-		}
-		dst = append(append(dst, whole...), '.')
-		return append(dst, fraction...)
-	case []any:
-		dst = append(dst, '[')
-		for _, x := range v {
-			dst = append(appendCanonical(dst, x), ',')
-		}
-		return append(dst, ']')
-	case *value.Object:
-		keys := slices.Sorted(slices.Values(v.Keys()))
-		dst = append(dst, '{')
-		for _, k := range keys {
-			x, _ := v.Get(k)
-			dst = append(value.AppendString(dst, k), ':')
-			dst = append(appendCanonical(dst, x), ',')
-		}
-		return append(dst, '}')
+func appendCanonical(dst []byte, v any) []byte { return value.AppendSorted(dst, v, appendByValue) }
+
+func appendByValue(dst []byte, v any) []byte {
+	var buf [maxFloatDigits]byte
+	d, ok := decimal(buf[:0], v)
+	if !ok {
+		return value.AppendJSON(dst, v)
 	}
-	return value.AppendJSON(dst, v)
+	negative, whole, fraction := parts(d)
+	if negative {
+		dst = append(dst, '-')
+	}
+	dst = append(append(dst, whole...), '.')
+	return append(dst, fraction...)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -370,6 +371,38 @@ func AppendText(dst []byte, v any) []byte {
 		return dst
 	case string:
 		return append(dst, v...)
+	}
+	return AppendJSON(dst, v)
+}
+
+// AppendSorted appends a value as JSON whose keys are sorted, so that the order
+// of keys makes no difference. number writes numbers (int64, int, float64,
+// Number); nil: as AppendJSON does.
+func AppendSorted(dst []byte, v any, number func(dst []byte, v any) []byte) []byte {
+	switch v := v.(type) {
+	case int64, int, float64, Number:
+		if number != nil {
+			return number(dst, v)
+		}
+	case *Object:
+		dst = append(dst, '{')
+		for i, k := range slices.Sorted(slices.Values(v.Keys())) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			x, _ := v.Get(k)
+			dst = AppendSorted(append(AppendString(dst, k), ':'), x, number)
+		}
+		return append(dst, '}')
+	case []any:
+		dst = append(dst, '[')
+		for i, x := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = AppendSorted(dst, x, number)
+		}
+		return append(dst, ']')
 	}
 	return AppendJSON(dst, v)
 }

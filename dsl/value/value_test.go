@@ -185,3 +185,17 @@ func same(v, reference any) bool {
 func depth(b []byte) int {
 	return bytes.Count(b, []byte("[")) + bytes.Count(b, []byte("{"))
 }
+
+func TestAppendSorted(t *testing.T) {
+	v, err := value.Parse([]byte(`{"b":[1.50,{"d":null,"c":"x"}],"a":2}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(value.AppendSorted(nil, v, nil)), `{"a":2,"b":[1.5,{"c":"x","d":null}]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	number := func(dst []byte, v any) []byte { return append(value.AppendJSON(append(dst, '<'), v), '>') }
+	if got, want := string(value.AppendSorted(nil, v, number)), `{"a":<2>,"b":[<1.5>,{"c":"x","d":null}]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

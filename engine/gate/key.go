@@ -178,38 +178,10 @@ func keyText(v any) string {
 		}
 		return s
 	case []any, *value.Object:
-		return string(appendCanonical(nil, v))
+		number := func(dst []byte, v any) []byte { return append(dst, keyText(v)...) }
+		return string(value.AppendSorted(nil, v, number)) // in which order a caller writes fields says nothing
 	}
 	return string(value.AppendText(nil, v))
-}
-
-// appendCanonical writes a value as JSON of one form: in which order a caller
-// writes the fields of an object says nothing.
-func appendCanonical(b []byte, v any) []byte {
-	switch v := v.(type) {
-	case float64, value.Number:
-		return append(b, keyText(v)...)
-	case []any:
-		b = append(b, '[')
-		for i, x := range v {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendCanonical(b, x)
-		}
-		return append(b, ']')
-	case *value.Object:
-		b = append(b, '{')
-		for i, name := range slices.Sorted(slices.Values(v.Keys())) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			x, _ := v.Get(name)
-			b = appendCanonical(append(value.AppendJSON(b, name), ':'), x)
-		}
-		return append(b, '}')
-	}
-	return value.AppendJSON(b, v)
 }
 
 // plain tells whether a text needs no escape.
