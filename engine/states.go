@@ -157,9 +157,9 @@ func (p *Program) PutState(ctx context.Context, c *Caller, tool string, args *va
 	return p.stores[m.index].Move(ctx, id, r.Version, append(slices.Clip(waiting), move), m.Expires(state, at))
 }
 
-// StateOf gives the state of a caller's machine, as PutState finds it; doubt
-// says that a call has left it in doubt.
-func (p *Program) StateOf(ctx context.Context, c *Caller, tool string, args *value.Object, fsm string) (state string, doubt bool, err error) {
+// StateOf gives the state of a caller's machine, as PutState finds it; held
+// says that a call holds it: one that runs, or one that ended in doubt.
+func (p *Program) StateOf(ctx context.Context, c *Caller, tool string, args *value.Object, fsm string) (state string, held bool, err error) {
 	m, _, r, err := p.stateFor(ctx, c, tool, args, fsm)
 	if err != nil {
 		return "", false, err

@@ -104,6 +104,11 @@ func (p *Program) Watch(c *Caller, changed func()) (stop func()) {
 // follow begins to listen to what other processes move, once a program.
 func (p *Program) follow() {
 	p.watchers.feed.Do(func() {
+		p.watchers.mu.Lock()
+		defer p.watchers.mu.Unlock()
+		if p.watchers.ctx.Err() != nil {
+			return // end may wait already
+		}
 		for _, s := range p.opened {
 			p.watchers.busy.Go(func() {
 				s.Feed(p.watchers.ctx, func(c gate.Change) {

@@ -179,11 +179,7 @@ func TestRoundTripsOfOurs(t *testing.T) {
 	in := func(who *db.Session, f func(q *db.Tx) error) func() error {
 		return func() error { return d.As(who).Tx(t.Context(), db.TxOptions{}, f) }
 	}
-	for _, c := range []struct {
-		name string
-		want int64
-		call func() error
-	}{
+	costTrips(t, trips, []trip{
 		{"both", 2, in(nil, both)},
 		{"both, of a session", 2, in(tenant("bee"), both)},
 		{"before, with two statements", 3, in(nil, func(q *db.Tx) error {
@@ -192,17 +188,7 @@ func TestRoundTripsOfOurs(t *testing.T) {
 		{"before, with nothing behind", 2, in(nil, func(q *db.Tx) error { return q.Ahead(t.Context(), ask, nil, yes) })},
 		{"behind alone", 1, in(nil, func(q *db.Tx) error { return q.Last(step, []any{n.Add(1)}, nil) })},
 		{"a write of ours", 1, func() error { _, err := d.Write(t.Context(), step, []any{n.Add(1)}); return err }},
-	} {
-		for range 2 { // the first time the statements are prepared
-			trips.Store(0)
-			if err := c.call(); err != nil {
-				t.Errorf("%s: %v", c.name, err)
-			}
-		}
-		if got := trips.Load(); got != c.want {
-			t.Errorf("%s makes %d round trips, want %d", c.name, got, c.want)
-		}
-	}
+	})
 }
 
 // A connection that was lost before the first statement is replaced, and what

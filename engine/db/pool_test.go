@@ -107,11 +107,7 @@ func TestRoundTrips(t *testing.T) {
 	tenants(t, d)
 	who := d.As(tenant("bee"))
 	read, insert := stmt(d, "SELECT body FROM notes"), stmt(d, "INSERT INTO notes VALUES ('bee', 'x')")
-	for _, c := range []struct {
-		name string
-		want int64
-		call func() error
-	}{
+	costTrips(t, trips, []trip{
 		{"a query", 1, func() error { query(t, d, read); return nil }},
 		{"a query of a session", 1, func() error { query(t, who, read); return nil }},
 		{"a write", 2, func() error {
@@ -124,8 +120,20 @@ func TestRoundTrips(t *testing.T) {
 			return who.Tx(t.Context(), db.TxOptions{ReadOnly: true}, func(q *db.Tx) error { query(t, q, read); query(t, q, read); return nil })
 		}},
 		{"an empty transaction", 0, func() error { return who.Tx(t.Context(), db.TxOptions{}, func(*db.Tx) error { return nil }) }},
-	} {
-		for range 2 { // the first time the statement is prepared
+	})
+}
+
+// trip is a call and the round trips that it may make.
+type trip struct {
+	name string
+	want int64
+	call func() error
+}
+
+func costTrips(t *testing.T, trips *atomic.Int64, calls []trip) {
+	t.Helper()
+	for _, c := range calls {
+		for range 2 { // the first time the statements are prepared
 			trips.Store(0)
 			if err := c.call(); err != nil {
 				t.Errorf("%s: %v", c.name, err)

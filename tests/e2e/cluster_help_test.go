@@ -66,16 +66,23 @@ func cartCluster(t *testing.T, database, redis string) *cluster {
 	return c
 }
 
-// stock makes the tables of the cart and what they hold at first.
-func stock(t *testing.T, database string) {
+// sqlConn is connected to a database until the test is over, or has no patience.
+func sqlConn(t *testing.T, database string) (context.Context, *pgx.Conn) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
+	t.Cleanup(cancel)
 	conn, err := pgx.Connect(ctx, database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(ctx) }()
+	t.Cleanup(func() { _ = conn.Close(ctx) })
+	return ctx, conn
+}
+
+// stock makes the tables of the cart and what they hold at first.
+func stock(t *testing.T, database string) {
+	t.Helper()
+	ctx, conn := sqlConn(t, database)
 	for _, name := range []string{"cart.schema.sql", "cart.seed.sql"} {
 		script, err := os.ReadFile(filepath.Join(root(t), "examples", name))
 		if err != nil {

@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/fusion-serve/fusion-serve/tests/servers"
 )
 
@@ -251,16 +249,10 @@ func catchUp(t *testing.T, c *cluster, breakUp func(t *testing.T, process string
 // cut ends all connections of a process, the one that listens among them.
 func cut(t *testing.T, database, process string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(ctx) }()
+	ctx, conn := sqlConn(t, database)
 	var listening int
 	var ended bool
-	err = conn.QueryRow(ctx, `
+	err := conn.QueryRow(ctx, `
 		SELECT count(*) FILTER (WHERE listens), bool_and(ended) FROM (
 			SELECT query ILIKE 'listen%' AS listens, pg_terminate_backend(pid, 30000) AS ended
 			FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()
